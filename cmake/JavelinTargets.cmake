@@ -1,0 +1,44 @@
+# One way to declare a module, a test executable and a fuzz target.
+
+# javelin_module(<name> SOURCES <.cc files>)
+# Adds the files to the one static library `javelin` (target made in src/javelin/CMakeLists.txt).
+function(javelin_module name)
+  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
+  list(TRANSFORM ARG_SOURCES PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  target_sources(javelin PRIVATE ${ARG_SOURCES})
+endfunction()
+
+# javelin_test(<name> SOURCES <_test.cc files> LABELS <core|concurrency|...> [TIMEOUT <seconds>])
+# One executable, one ctest entry; sanitizer presets build what carries their label.
+function(javelin_test name)
+  if(NOT JAVELIN_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LABELS;LIBRARIES" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  endif()
+  set(_label_filter "${JAVELIN_TEST_LABEL}")
+  if(_label_filter AND NOT _label_filter IN_LIST ARG_LABELS)
+    return()
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE javelin ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
+  target_precompile_headers(${name} REUSE_FROM javelin)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+    ENVIRONMENT "ARROW_DEFAULT_MEMORY_POOL=system;TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/tsan.supp:halt_on_error=1;ASAN_OPTIONS=detect_leaks=1")
+endfunction()
+
+# javelin_fuzzer(<name> SOURCES <.cc> CORPUS <folder>)
+function(javelin_fuzzer name)
+  if(NOT JAVELIN_BUILD_FUZZERS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "CORPUS" "SOURCES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE javelin)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_property(GLOBAL APPEND PROPERTY JAVELIN_FUZZERS ${name})
+endfunction()
