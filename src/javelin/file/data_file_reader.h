@@ -1,0 +1,58 @@
+// Reads Lance data files of versions 2.0, 2.1 and 2.2 (docs/format.md, "Data files").
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <arrow/result.h>
+#include <arrow/type_fwd.h>
+
+#include "javelin/base/resources.h"
+#include "javelin/file/schema.h"
+#include "javelin/store/object_store.h"
+
+namespace javelin::file {
+
+struct FileVersion {
+  uint16_t major = 2;
+  uint16_t minor = 2;
+  friend auto operator<=>(const FileVersion&, const FileVersion&) = default;
+};
+std::string ToString(FileVersion version);  // "2.2"
+
+// Which physical column holds which field: DataFile.fields / column_indices of a manifest.
+using ColumnOfField = std::map<FieldId, uint32_t>;
+
+class DataFileReader {
+ public:
+  // One request for a file whose tail holds everything (64 KiB), else one more for its metadata. `known_size` (from a
+  // manifest) only saves work; a wrong one is Corruption. Errors name the object: Corruption, NotSupported (legacy 0.1,
+  // 2.3 and later), NotFound and other store errors.
+  static arrow::Result<std::shared_ptr<DataFileReader>> Open(const Resources& resources, std::shared_ptr<ObjectStore> store,
+                                                             std::string key, std::optional<uint64_t> known_size = {});
+  virtual ~DataFileReader() = default;
+
+  virtual FileVersion version() const = 0;
+  virtual uint64_t num_rows() const = 0;
+  virtual uint32_t num_columns() const = 0;
+  // The schema written in the file itself, for self-described files.
+  virtual const Schema& schema() const = 0;
+  // The columns of schema() in file order, for self-described files.
+  virtual ColumnOfField DefaultColumns() const = 0;
+
+  // Rows [first_row, first_row + num_rows) of the fields of `projection`, decoded. A field of the projection without a
+  // column in `columns` reads as null (Corruption if it is not nullable). Reads only the byte ranges it needs.
+  // Result schema = projection.ToArrow(). Thread-safe.
+  virtual arrow::Result<std::shared_ptr<arrow::RecordBatch>> Read(const Schema& projection, const ColumnOfField& columns,
+                                                                  uint64_t first_row, uint64_t num_rows) = 0;
+  // The given rows, any order, repeats allowed; result in the order asked. Row >= num_rows() is InvalidInput.
+  virtual arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(const Schema& projection, const ColumnOfField& columns,
+                                                                  std::span<const uint64_t> rows) = 0;
+};
+
+}  // namespace javelin::file

@@ -1,0 +1,48 @@
+// Writes Lance data files of version 2.2 (docs/format.md, "Data files: what we write").
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <arrow/result.h>
+#include <arrow/type_fwd.h>
+
+#include "javelin/base/resources.h"
+#include "javelin/file/data_file_reader.h"
+#include "javelin/file/schema.h"
+#include "javelin/store/object_store.h"
+
+namespace javelin::file {
+
+struct DataFileWriteOptions {
+  FileVersion version{2, 2};          // others are NotSupported
+  uint64_t page_bytes = 8u << 20;     // a column becomes a page when it has buffered this much Arrow memory
+};
+
+// What a manifest's DataFile entry needs.
+struct DataFileSummary {
+  FileVersion version;
+  uint64_t num_rows = 0;
+  uint64_t size_bytes = 0;
+  std::vector<FieldId> fields;            // one per physical column
+  std::vector<int32_t> column_indices;
+};
+
+class DataFileWriter {
+ public:
+  // InvalidInput / NotSupported for a schema or version we cannot write, before the first byte.
+  static arrow::Result<std::unique_ptr<DataFileWriter>> Make(const Resources& resources, std::unique_ptr<ObjectWriter> sink,
+                                                             const Schema& schema, DataFileWriteOptions options = {});
+  virtual ~DataFileWriter() = default;
+  // The batch must have schema.ToArrow()'s columns in order (types equal, nulls only where nullable): InvalidInput otherwise.
+  virtual arrow::Status Write(const arrow::RecordBatch& batch) = 0;
+  // Writes what is buffered, the metadata and the footer, and finishes the sink.
+  virtual arrow::Result<DataFileSummary> Finish() = 0;
+  virtual uint64_t num_rows() const = 0;
+  // Bytes handed to the sink so far plus bytes buffered: what the file would have at least.
+  virtual uint64_t estimated_bytes() const = 0;
+};
+
+}  // namespace javelin::file
