@@ -37,6 +37,9 @@ class StoreRegistry {
   explicit StoreRegistry(Resources resources);
   // Options: "sync" = "true" | "false" (local). Unknown keys are InvalidInput naming the key.
   arrow::Result<StoreLocation> Resolve(const std::string& uri, const std::map<std::string, std::string>& options = {});
+  // From now on URIs that start with `uri_prefix` (e.g. "test://bucket/") live in this store; the rest of the URI is the
+  // root. How tests and the simulation bring decorated or simulated stores.
+  void Register(const std::string& uri_prefix, std::shared_ptr<ObjectStore> store);
 
  private:
   Resources resources_;

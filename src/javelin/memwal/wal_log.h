@@ -1,0 +1,71 @@
+// The WAL of one shard as a writer uses it: find the tip, fence with a sentinel, append, read ahead (docs/format.md, "MemWAL: log").
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <arrow/result.h>
+
+#include "javelin/base/resources.h"
+#include "javelin/memwal/shard_manifest_store.h"
+#include "javelin/memwal/wal_entry.h"
+
+namespace javelin::memwal {
+
+struct WalLogOptions {
+  uint32_t max_persist_retries = 3;
+  Duration persist_retry_base_delay = std::chrono::milliseconds(50);
+  uint32_t read_ahead = 16;  // entries fetched at once during replay
+};
+
+struct AppendResult {
+  WalPosition position;
+  uint64_t bytes = 0;
+};
+
+// Used by one task or strand at a time.
+class WalLog {
+ public:
+  WalLog(Resources resources, std::shared_ptr<ObjectStore> store, std::shared_ptr<ShardManifestStore> manifests,
+         std::string table_root, Epoch epoch, WalLogOptions options = {});
+
+  // First free position above everything that exists, and the entries that finding it already read. WalGap if a position above
+  // `replay_after` and below the tip is missing. Never below replay_after + 1.
+  struct Tip {
+    WalPosition next;
+    // Raw bytes of entries replay_after + 1 ... that discovery fetched anyway, in order, without holes.
+    std::vector<BufferPtr> prefetched;
+  };
+  arrow::Result<Tip> DiscoverTip(const ShardManifest& manifest);
+
+  // Writes the fence sentinel at the first free position (O3) and returns it with what discovery fetched. Every entry below it
+  // is final then.
+  struct Sentinel {
+    WalPosition position;
+    std::vector<BufferPtr> prefetched;
+  };
+  arrow::Result<Sentinel> WriteSentinel(const ShardManifest& manifest);
+
+  // Calls `apply(position, entry)` for every position after `manifest.replay_after`: up to `end` (exclusive; every one must exist,
+  // else WalGap) or, without `end`, up to the first missing one. Reads `read_ahead` wide. WalCorrupt names shard and position.
+  // Returns the first position not read.
+  using Apply = std::function<arrow::Status(WalPosition, WalEntry)>;
+  arrow::Result<WalPosition> Replay(const ShardManifest& manifest, std::optional<WalPosition> end,
+                                    std::vector<BufferPtr> prefetched, const Apply& apply);
+
+  void SetNextPosition(WalPosition next) { next_ = next; }
+  WalPosition next_position() const { return next_; }
+
+  // One conditional PUT at the next position; the protocol of collisions, retries and fencing is in the .cc. Errors:
+  // Fenced(PeerClaimedEpoch), Fenced(PersistenceFailure) (terminal both), IO after 1,024 lost races (not terminal), InvalidInput.
+  arrow::Result<AppendResult> Append(const WalEntry& entry);
+
+ private:
+  struct Impl;
+  WalPosition next_;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace javelin::memwal
