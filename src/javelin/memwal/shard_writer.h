@@ -1,0 +1,111 @@
+// Streams rows into one shard of a Lance table: log, MemTables, reads of its own writes (docs/architecture.md, "Writing").
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <arrow/result.h>
+#include <arrow/type_fwd.h>
+
+#include "javelin/base/resources.h"
+#include "javelin/dataset/dataset.h"
+#include "javelin/memwal/shard_manifest_store.h"
+#include "javelin/memwal/writer_options.h"
+
+namespace javelin::memwal {
+
+class MemTable;
+
+// The answer of a put that did not wait. Copyable.
+class Ticket {
+ public:
+  // Returns when the rows are visible (with durable_write: in the log as well). The writer's terminal error if it failed
+  // meanwhile: the outcome of the put is then unknown. Cancelled if the deadline passes. Context T.
+  arrow::Status Wait(TimePoint deadline = kNoDeadline) const;
+  bool Done() const;
+  // Runs once in context B when Wait would return.
+  void OnDone(std::function<void(const arrow::Status&)> callback) const;
+  // Opaque position for reads that must see this put.
+  const std::string& token() const;
+
+ private:
+  friend class ShardWriter;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+struct WriterStats {
+  uint64_t put_count = 0, put_time_ns = 0;
+  uint64_t wal_flush_count = 0, wal_flush_bytes = 0, wal_flush_time_ns = 0;
+  uint64_t wal_io_count = 0, wal_io_time_ns = 0;
+  uint64_t index_update_count = 0, index_update_rows = 0, index_update_time_ns = 0;  // real applies only (V11)
+  uint64_t memtable_flush_count = 0, memtable_flush_rows = 0, memtable_flush_failures = 0, memtable_flush_time_ns = 0;
+  uint64_t backpressure_refusals = 0;
+};
+
+struct MemTableStats {
+  uint64_t row_count = 0, batch_count = 0, estimated_size_bytes = 0, index_bytes = 0, generation = 0;
+  uint64_t max_buffered_batch_position = 0, durable_batch_count = 0, global_offset = 0;
+  uint64_t pending_wal_start_batch_position = 0, pending_wal_end_batch_position = 0;
+  uint64_t pending_wal_batch_count = 0, pending_wal_row_count = 0, pending_wal_estimated_bytes = 0;
+  uint64_t frozen_count = 0, frozen_bytes = 0, grace_bytes = 0, retained_bytes = 0;
+};
+
+// One MemTable as a reader sees it: its batches below the visible count, fixed at the moment of the snapshot.
+struct MemTableView {
+  std::shared_ptr<const MemTable> table;
+  Generation generation;
+  uint64_t visible_batches = 0;
+  uint64_t visible_rows = 0;
+};
+
+class ShardWriter {
+ public:
+  // Validates everything first (a doomed open never harms the incumbent), then claims the shard, fences it, replays its log.
+  // Errors: InvalidInput, NotFound (no MemWAL on the table), Sealed, ClaimLost, Fenced, WalGap, WalCorrupt, store errors. Blocks; T.
+  static arrow::Result<std::shared_ptr<ShardWriter>> Open(const Dataset& dataset, const std::string& shard_id,
+                                                          const WriterOptions& options = {});
+  ~ShardWriter();  // Abort()
+
+  // Rows of table.arrow_schema(), all or none. Returns when they are visible (and durable with durable_write). Errors: InvalidInput
+  // (nothing inserted, writer healthy), Backpressure (not accepted, retry later), Fenced, Closed. Any number of callers at once. T.
+  arrow::Status Put(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches);
+  arrow::Status Delete(const std::vector<std::shared_ptr<arrow::RecordBatch>>& keys);
+  // The same without waiting.
+  arrow::Result<Ticket> PutAsync(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches);
+  arrow::Result<Ticket> DeleteAsync(const std::vector<std::shared_ptr<arrow::RecordBatch>>& keys);
+
+  // Ends the writer: drains indexes, appends what is pending, stops. Its rows stay in the log. First error wins; later calls
+  // return the same. A writer that wrote nothing makes no request.
+  arrow::Status Close();
+  // Stops without I/O; rows that are not in the log are lost. Idempotent.
+  void Abort();
+  // Appends everything put so far and waits until it is durable.
+  arrow::Status FlushWal();
+
+  // Snapshot for readers, newest generation first: active and all frozen MemTables with what is visible of each. The terminal error on a
+  // poisoned writer (V2).
+  arrow::Result<std::vector<MemTableView>> Snapshot() const;
+
+  const std::string& shard_id() const;
+  Epoch epoch() const;
+  const Dataset& dataset() const;
+  const ResolvedWriterOptions& options() const;
+  const std::shared_ptr<ShardManifestStore>& manifest_store() const;
+  // This writer's own last commit / the durable tip (only the second sees another process's seal) (M10).
+  arrow::Result<ShardManifest> Manifest() const;
+  arrow::Result<ShardManifest> RefreshManifest() const;
+  WriterStats stats() const;           // answers on a poisoned writer
+  MemTableStats memtable_stats() const;
+
+ private:
+  struct Impl;
+  explicit ShardWriter(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace javelin::memwal
