@@ -52,6 +52,7 @@ class Schema {
       : fields_(std::move(fields)), metadata_(std::move(metadata)) {}
 
   // Assigns ids in pre-order from `first_id`. InvalidInput: type the format cannot express, duplicate or empty name,
+  // a column name with a dot,
   // nullable primary key.
   static arrow::Result<Schema> FromArrow(const arrow::Schema& schema, FieldId first_id = FieldId(0));
   // Flat pre-order list -> tree. Corruption: unknown parent, duplicate id, child of a primitive; NotSupported: unknown
