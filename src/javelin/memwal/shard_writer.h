@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,12 +48,16 @@ struct WriterStats {
   uint64_t backpressure_refusals = 0;
 };
 
+// Of the active MemTable, unless the name says otherwise. Positions are numbers of batches inside it; bytes of indexes include what the
+// key filter of its SSTable will take.
 struct MemTableStats {
   uint64_t row_count = 0, batch_count = 0, estimated_size_bytes = 0, index_bytes = 0, generation = 0;
-  uint64_t max_buffered_batch_position = 0, durable_batch_count = 0, global_offset = 0;
-  uint64_t pending_wal_start_batch_position = 0, pending_wal_end_batch_position = 0;
+  std::optional<uint64_t> max_buffered_batch_position;           // of the last batch; absent if empty
+  uint64_t durable_batch_count = 0, global_offset = 0;           // over the writer's life
+  std::optional<uint64_t> pending_wal_start_batch_position, pending_wal_end_batch_position;  // not yet in the log: [start, end)
   uint64_t pending_wal_batch_count = 0, pending_wal_row_count = 0, pending_wal_estimated_bytes = 0;
-  uint64_t frozen_count = 0, frozen_bytes = 0, grace_bytes = 0, retained_bytes = 0;
+  uint64_t frozen_count = 0, frozen_bytes = 0, grace_bytes = 0;
+  uint64_t retained_bytes = 0;  // memory of active and frozen MemTables: what max_unflushed_memtable_bytes limits
 };
 
 // One MemTable as a reader sees it: its batches below the visible count, fixed at the moment of the snapshot.
@@ -95,6 +100,9 @@ class ShardWriter {
   Epoch epoch() const;
   const Dataset& dataset() const;
   const ResolvedWriterOptions& options() const;
+  // What the open did not do although it was asked to, one sentence each: indexes that no MemTable mirrors, a replay cursor that
+  // could not be recorded.
+  const std::vector<std::string>& warnings() const;
   const std::shared_ptr<ShardManifestStore>& manifest_store() const;
   // This writer's own last commit / the durable tip (only the second sees another process's seal) (M10).
   arrow::Result<ShardManifest> Manifest() const;
