@@ -9,6 +9,8 @@
 
 namespace javelin::memwal {
 
+// True for booleans, integers, float32 / 64, date32, times, timestamps, utf8 and large_utf8.
+bool IsBucketType(const arrow::DataType& type);
 // h & 0x7fffffff of one value; null -> 0. InvalidInput: a type without bucket transform.
 arrow::Result<int32_t> BucketHash(const arrow::Array& values, int64_t row);
 // Buckets of all rows, int32 without nulls. InvalidInput: num_buckets outside [1, 1024], unusable type.
