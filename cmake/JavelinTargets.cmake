@@ -25,6 +25,9 @@ function(javelin_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE javelin ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM javelin)
+  # The precompiled header is made with -fPIC; CMake would give executables -fPIE, and the compiler then ignores it.
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIC)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES
     LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}

@@ -42,6 +42,7 @@ enum class PoolKind { kIo, kCpu };
 
 class Runtime;
 namespace internal {
+// What an implementation provides (base/runtime_internal.h) and what is built on top of it once (base/runtime.cc).
 class MutexState;
 class EventState;
 class StrandState;
@@ -78,8 +79,9 @@ class Runtime {
   virtual void Sleep(Duration duration) = 0;
   // A task with a thread of its own (from a cache); may wait for anything. Few: upkeep, compaction, test bodies.
   virtual TaskHandle Spawn(std::string name, Job body) = 0;
-  // Runs short pure jobs on the CPU pool and returns when all are done; the caller works too. Contexts T, S.
-  virtual void Cpu(std::vector<Job> jobs) = 0;
+  // Runs short pure jobs on the CPU pool and returns when all are done; the caller works too. Contexts T, S. A job may
+  // lock a Mutex; it may not block otherwise. No crash point.
+  void Cpu(std::vector<Job> jobs);
   // Calls back at `time` in context B. Cancel waits for a callback that is running; false if it already ran.
   virtual TimerId At(TimePoint time, Job callback) = 0;
   virtual bool Cancel(TimerId id) = 0;
@@ -90,16 +92,19 @@ class Runtime {
   virtual bool Unwinding() = 0;
   // Closed if the calling process is not the one that made this runtime (a fork): no thread of ours lives here.
   virtual arrow::Status CheckProcess() = 0;
+  // True where a test planted this bug on purpose (base/planted_bug.h); never outside a Simulation.
+  virtual bool PlantedBug(std::string_view /*name*/) { return false; }
 
  private:
   friend class Mutex;
   friend class Event;
-  friend class Strand;
-  friend class Ticker;
   friend class ForeignScope;
+  friend class internal::StrandState;
   virtual std::shared_ptr<internal::MutexState> NewMutex() = 0;
   virtual std::shared_ptr<internal::EventState> NewEvent() = 0;
-  virtual std::shared_ptr<internal::StrandState> NewStrand(std::string name, PoolKind kind) = 0;
+  // Runs `job` on a thread of the pool, in order of arrival as far as threads are free.
+  virtual void RunOnPool(PoolKind kind, const std::string& name, Job job) = 0;
+  virtual int cpu_threads() const = 0;
   virtual void EnterForeign() = 0;
   virtual void LeaveForeign() = 0;
 };
@@ -108,6 +113,7 @@ struct ThreadRuntimeOptions {
   int max_io_threads = 256;  // the blocking-I/O pool grows when nothing is idle, up to this
   int cpu_threads = 0;       // 0 = one per core
 };
+// The last reference to go waits for every task, queued job and running callback; timers still pending are dropped.
 std::shared_ptr<Runtime> MakeThreadRuntime(const ThreadRuntimeOptions& options = {});
 
 // A leaf lock for memory work; never held over a store call, Sleep, wait or callback. Never a crash point.
@@ -133,6 +139,8 @@ class Event {
   bool Wait(TimePoint deadline = kNoDeadline);
 
  private:
+  friend class Runtime;
+  friend class internal::StrandState;
   std::shared_ptr<internal::EventState> state_;  // copies of an Event are the same event
 };
 
@@ -152,13 +160,11 @@ class Strand {
 
  private:
   friend class Ticker;
-  friend class internal::TickerState;
-  Runtime& runtime_;
   std::shared_ptr<internal::StrandState> state_;
 };
 
 // Posts `job` to `strand` every `every`, only while none of its own is queued or running: a late tick is delayed, never
-// repeated (row T3). Stop waits for a posting in progress, not for a running job.
+// repeated. Stop waits for a posting in progress, not for a running job; a job still queued then does not run.
 class Ticker {
  public:
   Ticker(Runtime& runtime, Duration every, Strand& strand, Job job);

@@ -1,7 +1,8 @@
 // Object storage: the only shared state of Javelin.
 //
 // All calls block and are crash points in simulation; contexts T and S(io) of base/runtime.h. A key is a relative path
-// with '/' between parts, without leading or trailing '/'. Objects are immutable byte strings that appear whole or not at all.
+// with '/' between parts, without leading or trailing '/' (CheckKey). Objects are immutable byte strings that appear whole or
+// not at all. A folder exists exactly as long as an object lies below it.
 //
 // Error kinds: NotFound, AlreadyExists (PutIfAbsent), Precondition (PutIfMatch), Transient, Denied, IO.
 // After a conditional put every kind but the first three of these means *unknown*: the object may exist or may still
@@ -45,7 +46,7 @@ struct ObjectTail {
 struct ListRequest {
   std::string prefix;       // a folder with trailing '/', or "" for everything; compared as text
   bool recursive = true;    // false: objects directly below the prefix, deeper ones folded into `folders`
-  std::string start_after;  // only keys strictly greater
+  std::string start_after;  // only keys strictly greater; a folder counts as long as one of its keys does
   uint32_t max_keys = 0;    // per page, 0 = the store's own page size
   std::string page_token;   // of the previous page
 };
@@ -109,6 +110,14 @@ class ObjectStore {
 
 // All pages of a listing. Use only where the folder is known to be small.
 arrow::Result<ListPage> ListAll(ObjectStore& store, ListRequest request);
+
+// InvalidInput unless `key` may name an object: parts are not empty, "." or ".." and hold no control characters; the last
+// one does not start with '.', because local stores stage writes under such names and never list them.
+arrow::Status CheckKey(std::string_view key);
+// InvalidInput unless the prefix is empty or a folder with trailing '/'.
+arrow::Status CheckListRequest(const ListRequest& request);
+// IO unless the range lies inside an object of that size.
+arrow::Status CheckRange(std::string_view key, const ByteRange& range, uint64_t object_size);
 
 // "a" + "b/c" = "a/b/c"; an empty folder gives the name itself.
 std::string JoinKey(std::string_view folder, std::string_view name);

@@ -42,18 +42,23 @@ class StoreRegistry {
   void Register(const std::string& uri_prefix, std::shared_ptr<ObjectStore> store);
 
  private:
+  arrow::Result<StoreLocation> ResolveLocal(const std::string& path, const std::map<std::string, std::string>& options);
+  arrow::Result<StoreLocation> ResolveMemory(const std::string& uri, const std::string& rest,
+                                             const std::map<std::string, std::string>& options);
+  std::shared_ptr<ObjectStore> FindOrMake(const std::string& name, const std::function<std::shared_ptr<ObjectStore>()>& make);
+
   Resources resources_;
   Mutex mutex_;
-  std::map<std::string, std::shared_ptr<ObjectStore>> stores_;
+  std::map<std::string, std::shared_ptr<ObjectStore>> stores_;  // guarded by mutex_
 };
 
 // ---- decorators: each wraps a store and forwards what it does not change ----
 
 // Counts requests and bytes per method; exact, for tests and metrics.
 struct RequestCounts {
-  uint64_t get = 0, head = 0, put = 0, put_if_absent = 0, list = 0, remove = 0, copy = 0;
+  uint64_t get = 0, head = 0, put = 0, put_if_absent = 0, put_if_match = 0, list = 0, remove = 0, copy = 0;
   uint64_t bytes_read = 0, bytes_written = 0;
-  uint64_t total() const { return get + head + put + put_if_absent + list + remove + copy; }
+  uint64_t total() const { return get + head + put + put_if_absent + put_if_match + list + remove + copy; }
 };
 class CountingStore;  // store/counting_store.h
 class FaultStore;     // store/fault_store.h

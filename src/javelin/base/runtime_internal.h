@@ -1,0 +1,61 @@
+// What the two runtimes provide to the shared parts of base/runtime.cc, and the check of the waiting rules.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "javelin/base/runtime.h"
+
+namespace javelin::internal {
+
+// Who runs the calling code: T (an outside thread or a task), S, C or B of base/runtime.h.
+enum class Context { kOutside, kTask, kStrand, kCpuJob, kCallback };
+
+Context CurrentContext();
+
+// Marks the calling thread for as long as it lives.
+class ContextScope {
+ public:
+  explicit ContextScope(Context context);
+  ~ContextScope();
+  ContextScope(const ContextScope&) = delete;
+
+ private:
+  Context previous_;
+};
+
+// Ends the process with a message if the calling context may not wait for other work (S, C and B may not). While an
+// exception unwinds the caller everything may wait: what it waits for unwinds too.
+void RequireMayWait(const char* call);
+// Ends the process: a rule of the runtime was broken by its user.
+[[noreturn]] void RuntimeRuleBroken(const std::string& message);
+
+class MutexState {
+ public:
+  virtual ~MutexState() = default;
+  virtual void Lock() = 0;
+  virtual void Unlock() = 0;
+};
+
+class EventState {
+ public:
+  virtual ~EventState() = default;
+  virtual void Set() = 0;
+  virtual bool IsSet() const = 0;
+  // False if the deadline passed first. Crash point.
+  virtual bool Wait(TimePoint deadline) = 0;
+  // No deadline, no crash point: for Join, Close and Cpu, which destructors use.
+  virtual void WaitToEnd() = 0;
+};
+
+// Set once the task has ended and its function object is destroyed.
+class TaskState {
+ public:
+  explicit TaskState(std::shared_ptr<EventState> ended) : ended_(std::move(ended)) {}
+  EventState& ended() { return *ended_; }
+
+ private:
+  std::shared_ptr<EventState> ended_;
+};
+
+}  // namespace javelin::internal

@@ -1,0 +1,20 @@
+// A store over an ObjectMap that others may share.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "javelin/base/runtime.h"
+#include "javelin/store/object_map_internal.h"
+
+namespace javelin::internal {
+
+// `lock` null = the caller sees to it that nobody else uses the map meanwhile.
+std::shared_ptr<ObjectStore> MakeMapStore(std::shared_ptr<ObjectMap> map, std::unique_ptr<Mutex> lock,
+                                          std::function<Duration()> wall_time);
+
+// Collects the pieces of a streamed object and hands the whole to `put` at Finish.
+std::unique_ptr<ObjectWriter> MakeBufferedWriter(std::function<arrow::Status(const BufferPtr&)> put);
+
+}  // namespace javelin::internal
