@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <arrow/result.h>
@@ -19,6 +20,7 @@ namespace javelin::table {
 struct CompactedSsTable {
   Uuid shard_id;
   Generation generation;
+  friend bool operator==(const CompactedSsTable&, const CompactedSsTable&) = default;
 };
 
 struct ShardingField {
@@ -28,16 +30,19 @@ struct ShardingField {
   std::optional<std::string> expression;
   std::string result_type;
   std::map<std::string, std::string> parameters;
+  friend bool operator==(const ShardingField&, const ShardingField&) = default;
 };
 
 struct ShardingSpec {
   uint32_t spec_id = 0;
   std::vector<ShardingField> fields;
+  friend bool operator==(const ShardingSpec&, const ShardingSpec&) = default;
 };
 
 struct IndexCatchup {
   std::string index_name;
   std::vector<CompactedSsTable> caught_up;
+  friend bool operator==(const IndexCatchup&, const IndexCatchup&) = default;
 };
 
 struct MemWalDetails {
@@ -50,10 +55,15 @@ struct MemWalDetails {
   std::vector<IndexCatchup> index_catchup;
   std::map<std::string, std::string> writer_config_defaults;
   std::string encoded;  // as read; unknown fields are kept when it is encoded again
+  friend bool operator==(const MemWalDetails&, const MemWalDetails&) = default;
 
   // Highest generation of the shard that is wholly in the base table; 0 = none.
   Generation CompactedThrough(const Uuid& shard) const;
 };
+
+// The details message alone. Corruption if it does not decode or a shard id is not a UUID.
+arrow::Result<MemWalDetails> DecodeMemWalDetails(std::string_view bytes);
+std::string EncodeMemWalDetails(const MemWalDetails& details);
 
 // The table's MemWAL details; nullopt if MemWAL is not initialised. Corruption if the entry does not decode.
 arrow::Result<std::optional<MemWalDetails>> ReadMemWalDetails(const Manifest& manifest);
