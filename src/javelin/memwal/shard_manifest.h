@@ -24,6 +24,7 @@ struct SsTableEntry {
   std::optional<uint64_t> in_memory_bytes;
   std::optional<uint64_t> physical_rows;
   std::optional<uint64_t> primary_key_bytes;
+  std::string unknown_fields;  // written by a newer version; carried over
   friend bool operator==(const SsTableEntry&, const SsTableEntry&) = default;
 };
 
@@ -40,6 +41,7 @@ struct ShardManifest {
   Generation current_generation{1};     // of the next SSTable
   std::vector<SsTableEntry> sstables;   // published, oldest first
   ShardStatus status = ShardStatus::kActive;
+  std::string unknown_fields;           // written by a newer version; carried over into successors
 
   // A copy with the next version: the only way to build a successor.
   ShardManifest NextVersion() const;
@@ -47,13 +49,17 @@ struct ShardManifest {
 };
 
 BufferPtr EncodeShardManifest(const ShardManifest& manifest);
-// Corruption: undecodable, no shard id, version 0. Unknown status numbers read as active.
+// Corruption: undecodable, no shard id, version or generation 0, a counter that cannot be raised any more, an
+// SSTable path that is no plain folder name. Unknown status numbers read as active.
 arrow::Result<ShardManifest> DecodeShardManifest(const arrow::Buffer& bytes);
 
 // The 64 bits of n, least significant first, as '0' / '1'.
 std::string ReversedBits(uint64_t n);
 // Only the exact form `^[01]{64}<suffix>$`; anything else is nullopt (leftovers of other writers are not ours to read).
 std::optional<uint64_t> ParseReversedBits(std::string_view name, std::string_view suffix);
+
+inline constexpr std::string_view kManifestSuffix = ".binpb";
+inline constexpr std::string_view kWalEntrySuffix = ".arrow";
 
 // Keys below a table root.
 struct ShardPaths {
@@ -62,7 +68,7 @@ struct ShardPaths {
   ShardPaths(std::string_view table_root, const Uuid& shard);
   std::string ManifestFolder() const;               // .../manifest/
   std::string Manifest(ManifestVersion version) const;
-  std::string ManifestHint() const;
+  std::string ManifestHint() const;                 // best effort: names a version near the tip
   std::string WalFolder() const;                    // .../wal/
   std::string WalEntry(WalPosition position) const;
 };

@@ -1,0 +1,119 @@
+#include "javelin/memwal/shard_schemas.h"
+
+#include <arrow/array.h>
+#include <arrow/array/util.h>
+#include <arrow/record_batch.h>
+#include <arrow/scalar.h>
+#include <arrow/type.h>
+
+#include "javelin/base/error.h"
+#include "javelin/memwal/array_shape_internal.h"
+#include "javelin/memwal/key_encoding.h"
+
+namespace javelin::memwal {
+
+namespace {
+
+file::Field TombstoneField() {
+  file::Field field;
+  field.name = std::string(kTombstoneColumn);
+  field.logical_type = "bool";
+  field.type = arrow::boolean();
+  return field;
+}
+
+arrow::Result<std::vector<int>> KeyColumns(const file::Schema& schema) {
+  std::vector<int> columns;
+  for (const file::Field* key : schema.PrimaryKey()) {
+    const auto& fields = schema.fields();
+    auto found = std::find_if(fields.begin(), fields.end(), [&](const file::Field& field) { return field.id == key->id; });
+    if (found == fields.end()) {
+      return InvalidInput("primary key column '{}' lies inside another column; shards need top-level key columns", key->name);
+    }
+    if (!IsKeyType(*key->type)) {
+      return InvalidInput("primary key column '{}' has type {}: unsupported type for hashing; use integers, booleans, strings or binary",
+                          key->name, key->type->ToString());
+    }
+    columns.push_back(static_cast<int>(found - fields.begin()));
+  }
+  return columns;
+}
+
+arrow::Status CheckNoNull(const arrow::ArrayData& data, const std::string& name) {
+  if (data.GetNullCount() == 0) return arrow::Status::OK();
+  return InvalidInput("column '{}' has {} null values, which the table forbids", name, data.GetNullCount());
+}
+
+arrow::Result<std::shared_ptr<arrow::Array>> TombstoneValues(bool value, int64_t rows) {
+  return arrow::MakeArrayFromScalar(arrow::BooleanScalar(value), rows);
+}
+
+}  // namespace
+
+arrow::Result<ShardSchemas> ShardSchemas::Make(const file::Schema& table_schema) {
+  if (table_schema.FindByName(kTombstoneColumn) != nullptr) {
+    return InvalidInput("a table with a column named '{}' cannot have shards: the name marks deleted rows; rename the column",
+                        kTombstoneColumn);
+  }
+  ShardSchemas schemas;
+  ARROW_ASSIGN_OR_RAISE(schemas.key_columns_, KeyColumns(table_schema));
+  schemas.logical_ = table_schema.ToArrow();
+
+  // A tombstone has null everywhere but in the key, so all other columns must be able to hold one.
+  std::vector<file::Field> fields = table_schema.fields();
+  for (size_t i = 0; i < fields.size(); ++i) {
+    bool is_key = std::find(schemas.key_columns_.begin(), schemas.key_columns_.end(), i) != schemas.key_columns_.end();
+    fields[i].nullable = !is_key;
+  }
+  auto with_ids = file::Schema(fields, table_schema.metadata()).ToArrowWithIds();
+  auto tombstone = arrow::field(std::string(kTombstoneColumn), arrow::boolean(), /*nullable=*/false);
+  ARROW_ASSIGN_OR_RAISE(schemas.storage_, with_ids->AddField(with_ids->num_fields(), tombstone));
+  fields.push_back(TombstoneField());
+  schemas.storage_fields_ = file::Schema(std::move(fields), table_schema.metadata());
+  return schemas;
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShardSchemas::ShapePut(const arrow::RecordBatch& batch) const {
+  ARROW_RETURN_NOT_OK(AsKind(batch.Validate(), ErrorKind::kInvalidInput, "the batch is not valid"));
+  if (batch.num_columns() != logical_->num_fields()) {
+    return InvalidInput("the batch has {} columns, the table has {}", batch.num_columns(), logical_->num_fields());
+  }
+  std::vector<std::shared_ptr<arrow::ArrayData>> columns;
+  for (int i = 0; i < batch.num_columns(); ++i) {
+    const arrow::Field& expected = *logical_->field(i);
+    if (batch.column_name(i) != expected.name()) {
+      return InvalidInput("column {} of the batch is '{}', the table has '{}' there", i, batch.column_name(i), expected.name());
+    }
+    ARROW_ASSIGN_OR_RAISE(auto column, ShapeArray(*batch.column_data(i), *storage_->field(i), expected.name()));
+    if (!expected.nullable()) ARROW_RETURN_NOT_OK(CheckNoNull(*column, expected.name()));
+    columns.push_back(std::move(column));
+  }
+  ARROW_ASSIGN_OR_RAISE(auto tombstones, TombstoneValues(false, batch.num_rows()));
+  columns.push_back(tombstones->data());
+  return arrow::RecordBatch::Make(storage_, batch.num_rows(), std::move(columns));
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShardSchemas::ShapeDelete(const arrow::RecordBatch& keys) const {
+  if (!has_key()) return InvalidInput("delete requires a primary key; this table has none");
+  ARROW_RETURN_NOT_OK(AsKind(keys.Validate(), ErrorKind::kInvalidInput, "the batch of keys is not valid"));
+  std::vector<std::shared_ptr<arrow::ArrayData>> columns(storage_->num_fields());
+  for (int key : key_columns_) {
+    const arrow::Field& expected = *storage_->field(key);
+    std::vector<int> found = keys.schema()->GetAllFieldIndices(expected.name());
+    if (found.size() != 1) {
+      return InvalidInput("a delete needs the key column '{}' exactly once, the batch has it {} times", expected.name(), found.size());
+    }
+    ARROW_ASSIGN_OR_RAISE(columns[key], ShapeArray(*keys.column_data(found[0]), expected, expected.name()));
+    ARROW_RETURN_NOT_OK(CheckNoNull(*columns[key], expected.name()));
+  }
+  for (int i = 0; i + 1 < storage_->num_fields(); ++i) {
+    if (columns[i] != nullptr) continue;
+    ARROW_ASSIGN_OR_RAISE(auto nulls, arrow::MakeArrayOfNull(storage_->field(i)->type(), keys.num_rows()));
+    columns[i] = nulls->data();
+  }
+  ARROW_ASSIGN_OR_RAISE(auto tombstones, TombstoneValues(true, keys.num_rows()));
+  columns.back() = tombstones->data();
+  return arrow::RecordBatch::Make(storage_, keys.num_rows(), std::move(columns));
+}
+
+}  // namespace javelin::memwal
