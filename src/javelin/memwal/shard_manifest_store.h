@@ -1,6 +1,6 @@
 // Versions of one shard manifest: finding the tip, claiming epochs, compare-and-swap commits (rows M1-M8, M10).
 //
-// One store object per (session, shard). It holds a *position*: the manifest that it last wrote or adopted, with the time
+// One store object per (session, shard); destroy it in context T. It holds a *position*: the manifest that it last wrote or adopted, with the time
 // that confirmed it. A successful put-if-absent of version N proves that N was the tip, which is what makes serving from
 // memory sound.
 #pragma once
@@ -36,7 +36,10 @@ class ShardManifestStore {
   // Always asks storage and adopts what it finds (never an older version). Contexts T, S.
   arrow::Result<std::optional<ShardManifest>> RefreshLatest();
   // Refreshes; Fenced(PeerClaimedEpoch) iff storage holds a higher epoch than `epoch`. Contexts T, S.
+  // NotFound if the shard does not exist (any more).
   arrow::Status CheckFenced(Epoch epoch);
+  // True while storage confirmed the position less than an hour ago: how long a writer may go on without asking again. Any context.
+  bool PositionIsYoung() const;
 
   // One compare-and-swap of the manifest, serialised with all others of this object on the shard's commit strand.
   // `change` gets the base manifest and returns its successor (NextVersion()) with the same epoch. Errors:
@@ -45,8 +48,8 @@ class ShardManifestStore {
   using Change = std::function<arrow::Result<ShardManifest>(const ShardManifest& base)>;
   Cell<ShardManifest> CommitUpdate(Epoch epoch, Change change);
 
-  // Raises the epoch by one. Sealed, ClaimLost (another claimer took an epoch >= ours), InvalidInput (`spec_id` differs from the
-  // shard's), store errors. Context T.
+  // Raises the epoch by one; creates the shard if there is none. Sealed, ClaimLost (another claimer took an epoch >= ours),
+  // InvalidInput (`spec_id` differs from the shard's), VersionConflict (16 lost races), store errors. Context T.
   arrow::Result<ShardManifest> ClaimEpoch(uint32_t spec_id);
   // Creates the shard at epoch 0 with its field values; an existing shard with the same spec and values is returned,
   // others are InvalidInput. Context T.
