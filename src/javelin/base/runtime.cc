@@ -16,6 +16,7 @@ namespace internal {
 namespace {
 thread_local Context current_context = Context::kOutside;
 thread_local const StrandState* current_strand = nullptr;
+thread_local int locks_held = 0;
 }  // namespace
 
 Context CurrentContext() { return current_context; }
@@ -29,17 +30,33 @@ void RuntimeRuleBroken(const std::string& message) {
   std::abort();
 }
 
-void RequireMayWait(const char* call) {
-  if (std::uncaught_exceptions() > 0) return;
-  switch (current_context) {
-    case Context::kOutside:
-    case Context::kTask: return;
+namespace {
+void RequireNoLock(const char* call) {
+  if (locks_held > 0) RuntimeRuleBroken(fmt::format("{} was called while a Mutex is held", call));
+}
+
+[[noreturn]] void RefuseIn(Context context, const char* call) {
+  switch (context) {
     case Context::kStrand:
       RuntimeRuleBroken(fmt::format("{} was called in a strand job; end the job and continue with cell.Then", call));
     case Context::kCpuJob: RuntimeRuleBroken(fmt::format("{} was called in a CPU job, which may not wait", call));
-    case Context::kCallback:
-      RuntimeRuleBroken(fmt::format("{} was called in a timer or wait-list callback, which may not wait", call));
+    default: RuntimeRuleBroken(fmt::format("{} was called in a timer or wait-list callback, which may not wait", call));
   }
+}
+
+bool IsTask(Context context) { return context == Context::kOutside || context == Context::kTask; }
+}  // namespace
+
+void RequireMayWait(const char* call) {
+  if (std::uncaught_exceptions() > 0) return;
+  if (!IsTask(current_context)) RefuseIn(current_context, call);
+  RequireNoLock(call);
+}
+
+void RequireMayBlock(const char* call) {
+  if (std::uncaught_exceptions() > 0) return;
+  if (!IsTask(current_context) && current_context != Context::kStrand) RefuseIn(current_context, call);
+  RequireNoLock(call);
 }
 
 // A strand takes turns on its pool: a turn runs a few queued jobs, then goes to the back of the pool's queue.
@@ -79,7 +96,7 @@ class StrandState : public std::enable_shared_from_this<StrandState> {
     }
     dropped.clear();
     for (Event& waiter : waiters) waiter.Set();
-    if (must_wait) idle.state_->WaitToEnd();
+    if (must_wait) idle.state_->WaitToEnd(EndOf::kStrandJob);
   }
 
   void Drain() {
@@ -252,23 +269,28 @@ struct CpuBatch {
 }  // namespace internal
 
 void Runtime::Cpu(std::vector<Job> jobs) {
-  const auto context = internal::CurrentContext();
-  if (context == internal::Context::kCallback || context == internal::Context::kCpuJob) internal::RequireMayWait("Cpu");
+  internal::RequireMayBlock("Cpu");
   if (jobs.empty()) return;
   const size_t helpers = std::min<size_t>(jobs.size() - 1, cpu_threads());
   auto batch = std::make_shared<internal::CpuBatch>(*this, std::move(jobs));
   for (size_t i = 0; i < helpers; ++i) RunOnPool(PoolKind::kCpu, "cpu", [batch] { batch->Work(); });
   batch->Work();
-  batch->all_done.state_->WaitToEnd();
+  batch->all_done.state_->WaitToEnd(internal::EndOf::kCpuJobs);
 }
 
 void TaskHandle::Join() {
   internal::RequireMayWait("Join");
-  state_->ended().WaitToEnd();
+  state_->ended().WaitToEnd(internal::EndOf::kTask);
 }
 
-void Mutex::lock() { state_->Lock(); }
-void Mutex::unlock() { state_->Unlock(); }
+void Mutex::lock() {
+  state_->Lock();
+  ++internal::locks_held;
+}
+void Mutex::unlock() {
+  --internal::locks_held;
+  state_->Unlock();
+}
 
 void Event::Set() {
   // The waiter may destroy this object as soon as it sees the event.

@@ -112,6 +112,7 @@ class Runtime {
 struct ThreadRuntimeOptions {
   int max_io_threads = 256;  // the blocking-I/O pool grows when nothing is idle, up to this
   int cpu_threads = 0;       // 0 = one per core
+  Duration idle_life = std::chrono::seconds(10);  // a thread without work for so long ends
 };
 // The last reference to go waits for every task, queued job and running callback; timers still pending are dropped.
 std::shared_ptr<Runtime> MakeThreadRuntime(const ThreadRuntimeOptions& options = {});

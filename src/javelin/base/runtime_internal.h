@@ -24,9 +24,11 @@ class ContextScope {
   Context previous_;
 };
 
-// Ends the process with a message if the calling context may not wait for other work (S, C and B may not). While an
-// exception unwinds the caller everything may wait: what it waits for unwinds too.
+// Each ends the process with a message where the call is against the rules of base/runtime.h: waiting for other work is
+// for context T, blocking (Sleep, store) for T and S, and neither while the caller holds a Mutex. While an exception
+// unwinds the caller everything may wait: what it waits for unwinds too.
 void RequireMayWait(const char* call);
+void RequireMayBlock(const char* call);
 // Ends the process: a rule of the runtime was broken by its user.
 [[noreturn]] void RuntimeRuleBroken(const std::string& message);
 
@@ -37,6 +39,9 @@ class MutexState {
   virtual void Unlock() = 0;
 };
 
+// What a wait without deadline and crash point is for.
+enum class EndOf { kTask, kStrandJob, kCpuJobs, kTimerCallback };
+
 class EventState {
  public:
   virtual ~EventState() = default;
@@ -44,8 +49,8 @@ class EventState {
   virtual bool IsSet() const = 0;
   // False if the deadline passed first. Crash point.
   virtual bool Wait(TimePoint deadline) = 0;
-  // No deadline, no crash point: for Join, Close and Cpu, which destructors use.
-  virtual void WaitToEnd() = 0;
+  // For Join, Close, Cpu and Cancel, which destructors use. No crash point.
+  virtual void WaitToEnd(EndOf what) = 0;
 };
 
 // Set once the task has ended and its function object is destroyed.

@@ -10,7 +10,6 @@
 namespace javelin::internal {
 
 namespace {
-constexpr std::chrono::seconds kIdleLife{10};
 thread_local const ThreadGroup* current_group = nullptr;
 
 // Signals belong to the host program's threads; a new thread inherits the mask of its maker.
@@ -90,7 +89,7 @@ void ThreadPool::Work() {
   while (true) {
     if (queue_.empty()) {
       ++idle_;
-      wake_.wait_for(lock, kIdleLife, [this] { return stopping_ || !queue_.empty(); });
+      wake_.wait_for(lock, idle_life_, [this] { return stopping_ || !queue_.empty(); });
       --idle_;
       if (queue_.empty()) break;
     }

@@ -29,11 +29,11 @@ class ThreadGroup : public std::enable_shared_from_this<ThreadGroup> {
   int running_ = 0;  // guarded by mutex_
 };
 
-// Runs jobs in order of arrival; grows when no thread is idle, up to `max_threads`; a thread idle for 10 s ends.
+// Runs jobs in order of arrival; grows when no thread is idle, up to `max_threads`; a thread idle for `idle_life` ends.
 class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
  public:
-  ThreadPool(std::shared_ptr<ThreadGroup> group, std::string name, size_t max_threads)
-      : group_(std::move(group)), name_(std::move(name)), max_threads_(max_threads) {}
+  ThreadPool(std::shared_ptr<ThreadGroup> group, std::string name, size_t max_threads, Duration idle_life)
+      : group_(std::move(group)), name_(std::move(name)), max_threads_(max_threads), idle_life_(idle_life) {}
   void Submit(Job job);
   // Threads end once the queue is empty. Does not wait for them.
   void Stop();
@@ -44,6 +44,7 @@ class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
   const std::shared_ptr<ThreadGroup> group_;
   const std::string name_;
   const size_t max_threads_;
+  const Duration idle_life_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> queue_;  // all below guarded by mutex_

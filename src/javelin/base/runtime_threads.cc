@@ -36,7 +36,7 @@ class ThreadEvent final : public EventState {
     changed_.wait(lock, is_set);
     return true;
   }
-  void WaitToEnd() override { Wait(kNoDeadline); }
+  void WaitToEnd(EndOf what) override { Wait(kNoDeadline); }
 
  private:
   std::mutex mutex_;
@@ -49,9 +49,9 @@ class ThreadRuntime final : public Runtime {
   explicit ThreadRuntime(const ThreadRuntimeOptions& options)
       : cpu_threads_(options.cpu_threads > 0 ? options.cpu_threads : std::max(1u, std::thread::hardware_concurrency())),
         group_(std::make_shared<ThreadGroup>()),
-        io_(std::make_shared<ThreadPool>(group_, "javelin-io", std::max(1, options.max_io_threads))),
-        cpu_(std::make_shared<ThreadPool>(group_, "javelin-cpu", cpu_threads_)),
-        tasks_(std::make_shared<ThreadPool>(group_, "javelin-task", SIZE_MAX)),
+        io_(std::make_shared<ThreadPool>(group_, "javelin-io", std::max(1, options.max_io_threads), options.idle_life)),
+        cpu_(std::make_shared<ThreadPool>(group_, "javelin-cpu", cpu_threads_, options.idle_life)),
+        tasks_(std::make_shared<ThreadPool>(group_, "javelin-task", SIZE_MAX, options.idle_life)),
         timers_(std::make_shared<TimerThread>(group_)) {}
 
   ~ThreadRuntime() override {
@@ -71,7 +71,7 @@ class ThreadRuntime final : public Runtime {
     return uint64_t{device()} << 32 | device();
   }
   void Sleep(Duration duration) override {
-    if (CurrentContext() == Context::kCallback || CurrentContext() == Context::kCpuJob) RequireMayWait("Sleep");
+    RequireMayBlock("Sleep");
     std::this_thread::sleep_for(duration);
   }
 
