@@ -1,0 +1,131 @@
+#include "history.h"
+
+#include <fmt/format.h>
+
+namespace javelin::simulation {
+
+namespace {
+
+bool IsTerminal(const arrow::Status& status) {
+  return HasKind(status, ErrorKind::kFencedPeerClaimedEpoch) || HasKind(status, ErrorKind::kFencedPersistenceFailure);
+}
+
+// Kinds that say that nothing was inserted.
+bool IsRefusal(const arrow::Status& status) {
+  return HasKind(status, ErrorKind::kInvalidInput) || HasKind(status, ErrorKind::kBackpressure);
+}
+
+}  // namespace
+
+int64_t Operation::num_rows() const {
+  int64_t rows = 0;
+  for (const auto& batch : batches) rows += static_cast<int64_t>(batch.size());
+  return rows;
+}
+
+void Operation::ApplyTo(TableState* state) const {
+  int32_t ordinal = 0;
+  for (const auto& batch : batches) {
+    for (int64_t key : batch) {
+      if (is_delete) {
+        state->erase(key);
+      } else {
+        (*state)[key] = RowVersion{id, ordinal};
+      }
+      ++ordinal;
+    }
+  }
+}
+
+int History::StartOpen(const std::string& actor, bool durable_write) {
+  WriterRecord record;
+  record.number = static_cast<int>(writers_.size());
+  record.actor = actor;
+  record.durable_write = durable_write;
+  record.open_started = Now();
+  writers_.push_back(std::move(record));
+  return writers_.back().number;
+}
+
+void History::Opened(Runtime& runtime, int writer, Epoch epoch) {
+  if (runtime.Unwinding()) return;
+  writers_[writer].opened = Now();
+  writers_[writer].epoch = epoch;
+}
+
+const Operation& History::Start(int writer, bool is_delete, std::vector<std::vector<int64_t>> batches) {
+  return StartAs(static_cast<int64_t>(operations_.size()) + 1, writer, is_delete, std::move(batches));
+}
+
+const Operation& History::StartAs(int64_t id, int writer, bool is_delete, std::vector<std::vector<int64_t>> batches) {
+  Operation operation;
+  operation.id = id;
+  operation.writer = writer;
+  operation.is_delete = is_delete;
+  operation.batches = std::move(batches);
+  operation.started = Now();
+  return operations_.emplace(operation.id, std::move(operation)).first->second;
+}
+
+void History::Accepted(Runtime& runtime, int64_t operation) {
+  if (!runtime.Unwinding()) operations_.at(operation).accepted = Now();
+}
+
+void History::Finished(Runtime& runtime, int64_t operation, const arrow::Status& status) {
+  if (runtime.Unwinding()) return;
+  Operation& record = operations_.at(operation);
+  record.finished = Now();
+  if (status.ok()) {
+    record.outcome = Outcome::kAcknowledged;
+    if (record.accepted == 0) record.accepted = record.finished;
+  } else if (IsRefusal(status)) {
+    record.outcome = Outcome::kRefused;
+  }
+}
+
+void History::CallEnded(Runtime& runtime, int writer, Moment started, const arrow::Status& status, const std::string& call) {
+  if (runtime.Unwinding()) return;
+  WriterRecord& record = writers_[writer];
+  if (record.terminal_failure.has_value()) {
+    bool same = status.ToString() == record.terminal_failure->ToString();
+    bool must_be_same = IsTerminal(status) || started > record.failed;
+    if (must_be_same && !same) {
+      Violated(fmt::format("writer {} ({}) failed with '{}', but a later {} ended with '{}'", writer, record.actor,
+                           record.terminal_failure->ToString(), call, status.ToString()));
+    }
+  } else if (IsTerminal(status)) {
+    record.terminal_failure = status;
+    record.failed = Now();
+  }
+}
+
+void History::Scanned(Runtime& runtime, ScanRecord record) {
+  if (!runtime.Unwinding()) scans_.push_back(std::move(record));
+}
+
+void History::Tailed(Runtime& runtime, TailRecord record) {
+  if (!runtime.Unwinding()) tails_.push_back(std::move(record));
+}
+
+void History::Violated(std::string text) { violations_.push_back(std::move(text)); }
+
+const WriterRecord* History::WriterOfEpoch(Epoch epoch) const {
+  for (const WriterRecord& writer : writers_) {
+    if (writer.opened != 0 && writer.epoch == epoch) return &writer;
+  }
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<arrow::RecordBatch>> MakeBatches(const Operation& operation) {
+  std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
+  int32_t ordinal = 0;
+  for (size_t number = 0; number < operation.batches.size(); ++number) {
+    const auto& keys = operation.batches[number];
+    batches.push_back(operation.is_delete ? MakeDeleteBatch(operation.id, static_cast<int32_t>(number), keys)
+                                          : MakePutBatch(operation.id, ordinal, keys));
+    ordinal += static_cast<int32_t>(keys.size());
+  }
+  return batches;
+}
+
+}  // namespace javelin::simulation
