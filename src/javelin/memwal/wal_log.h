@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -18,6 +19,8 @@ struct WalLogOptions {
   uint32_t max_persist_retries = 3;
   Duration persist_retry_base_delay = std::chrono::milliseconds(50);
   uint32_t read_ahead = 16;  // entries fetched at once during replay
+  // How much of a long log the search for its tip may keep in memory for the replay; what is above is read again.
+  uint64_t prefetch_limit_bytes = 512u << 20;
 };
 
 struct AppendResult {
@@ -25,14 +28,14 @@ struct AppendResult {
   uint64_t bytes = 0;
 };
 
-// Used by one task or strand at a time.
+// Used by one task or strand at a time; contexts T and S.
 class WalLog {
  public:
   WalLog(Resources resources, std::shared_ptr<ObjectStore> store, std::shared_ptr<ShardManifestStore> manifests,
          std::string table_root, Epoch epoch, WalLogOptions options = {});
 
   // First free position above everything that exists, and the entries that finding it already read. WalGap if a position above
-  // `replay_after` and below the tip is missing. Never below replay_after + 1.
+  // `replay_after` and below the tip, or known from `wal_position_last_seen`, is missing. Never below replay_after + 1.
   struct Tip {
     WalPosition next;
     // Raw bytes of entries replay_after + 1 ... that discovery fetched anyway, in order, without holes.
@@ -49,8 +52,9 @@ class WalLog {
   arrow::Result<Sentinel> WriteSentinel(const ShardManifest& manifest);
 
   // Calls `apply(position, entry)` for every position after `manifest.replay_after`: up to `end` (exclusive; every one must exist,
-  // else WalGap) or, without `end`, up to the first missing one. Reads `read_ahead` wide. WalCorrupt names shard and position.
-  // Returns the first position not read.
+  // else WalGap) or, without `end`, up to the first missing one. Reads `read_ahead` wide. Returns the first position not read.
+  // WalCorrupt: an entry that does not decode or whose generation is below that of an earlier one. Fenced(PeerClaimedEpoch): an
+  // entry of a higher epoch than ours. All name shard and position.
   using Apply = std::function<arrow::Status(WalPosition, WalEntry)>;
   arrow::Result<WalPosition> Replay(const ShardManifest& manifest, std::optional<WalPosition> end,
                                     std::vector<BufferPtr> prefetched, const Apply& apply);
@@ -58,13 +62,16 @@ class WalLog {
   void SetNextPosition(WalPosition next) { next_ = next; }
   WalPosition next_position() const { return next_; }
 
-  // One conditional PUT at the next position; the protocol of collisions, retries and fencing is in the .cc. Errors:
-  // Fenced(PeerClaimedEpoch), Fenced(PersistenceFailure) (terminal both), IO after 1,024 lost races (not terminal), InvalidInput.
+  // One conditional PUT at the next position, under this log's epoch; the protocol of collisions, retries and fencing is in the
+  // .cc. Errors: Fenced(PeerClaimedEpoch) and Fenced(PersistenceFailure) are terminal and come back from every later append.
+  // InvalidInput, IO after 1,024 lost races, and store errors of a fence check or tip discovery are not terminal: nothing was written.
   arrow::Result<AppendResult> Append(const WalEntry& entry);
 
  private:
   struct Impl;
-  WalPosition next_;
+  arrow::Status DiscoverNext();
+
+  WalPosition next_;  // 0 = not known yet: the first append finds it
   std::shared_ptr<Impl> impl_;
 };
 
