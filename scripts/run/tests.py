@@ -182,6 +182,10 @@ def fuzz(prefix: list[str]) -> Tally:
     seconds = min(FUZZ_SECONDS_PER_TARGET, FUZZ_SECONDS_IN_ALL * JOBS // max(1, len(targets)))
     results = emptied(ROOT / "build" / "fuzz" / "results")
 
+    environment = dict(os.environ)
+    if symbolizer := shutil.which("llvm-symbolizer-19"):
+        environment["ASAN_SYMBOLIZER_PATH"] = symbolizer
+
     def run_one(target: tuple[pathlib.Path, pathlib.Path]) -> Tally:
         executable, corpus = target
         found = results / executable.name
@@ -190,7 +194,7 @@ def fuzz(prefix: list[str]) -> Tally:
                    f"-artifact_prefix={found}/", found, *([corpus] if corpus.is_dir() else [])]
         log = results / f"{executable.name}.log"
         with log.open("w") as out:
-            done = subprocess.run(list(map(str, command)), stdout=out, stderr=subprocess.STDOUT, check=False)
+            done = subprocess.run(list(map(str, command)), env=environment, stdout=out, stderr=subprocess.STDOUT, check=False)
         lines = log.read_text(errors="replace").splitlines()
         if done.returncode == 0:
             print(f"{executable.name}: {lines[-1] if lines else ''}", flush=True)

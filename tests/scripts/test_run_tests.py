@@ -1,0 +1,83 @@
+"""The sums of scripts/test: what crashed, hung, or never ran must not look like success."""
+
+import pathlib
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts" / "run"))
+import benchmarks  # noqa: E402
+import tests as runner  # noqa: E402
+
+CASES = """<testsuites><testsuite name="A">
+  <testcase name="Good" classname="A" status="run"/>
+  <testcase name="Bad" classname="A" status="run"><failure message="no"/></testcase>
+  <testcase name="Off" classname="A" status="notrun"/>
+  <testcase name="Left" classname="A" status="run"><skipped/></testcase>
+</testsuite></testsuites>"""
+
+
+def entry(status: str) -> xml.Element:
+    return xml.fromstring(f'<testcase name="base_test" status="{status}"/>')
+
+
+@pytest.mark.parametrize(
+    ("status", "cases", "passed", "failed", "skipped"),
+    [
+        ("fail", CASES, 1, ["release: base_test: A.Bad"], 2),
+        ("run", None, 1, [], 0),  # no gtest executable
+        ("run", "<testsuites></testsuites>", 1, [], 0),
+        ("fail", None, 0, ["release: base_test: the executable failed as a whole"], 0),  # crash before the XML
+        ("fail", CASES[:60], 0, ["release: base_test: the executable failed as a whole"], 0),  # crash while writing
+        ("fail", CASES.replace('<failure message="no"/>', ""), 2,
+         ["release: base_test: the executable failed as a whole"], 2),  # leak found at exit
+        ("notrun", None, 0, ["release: base_test: the executable failed as a whole"], 0),  # not built
+        ("disabled", None, 0, [], 1),
+    ],
+)
+def test_one_ctest_entry(tmp_path, status, cases, passed, failed, skipped):
+    cases_file = tmp_path / "base_test.xml"
+    if cases is not None:
+        cases_file.write_text(cases)
+    tally = runner.ctest_entry("release", entry(status), cases_file)
+    assert (tally.passed, tally.failures, tally.skipped) == (passed, failed, skipped)
+
+
+def raising(error: Exception):
+    def phase():
+        raise error
+
+    return phase
+
+
+@pytest.mark.parametrize(
+    ("phase", "may_be_empty", "exit_code", "last_line"),
+    [
+        (lambda: runner.Tally(passed=3), False, 0, "3 passed, 0 failed"),
+        (lambda: runner.Tally(passed=3, failures=["x"]), False, 1, "3 passed, 1 failed"),
+        (lambda: runner.Tally(), False, 1, "0 passed, 1 failed"),
+        (lambda: runner.Tally(), True, 1, "0 passed, 0 failed"),  # a label that nothing carries: nothing ran in all
+        (lambda: runner.Tally(skipped=2), False, 1, "0 passed, 1 failed"),
+        (lambda: None, False, 1, "0 passed, 0 failed"),
+        (raising(subprocess.CalledProcessError(2, ["cmake", "--build"])), False, 1, "0 passed, 1 failed"),
+        (raising(subprocess.TimeoutExpired("pytest", 3)), False, 1, "0 passed, 1 failed"),
+    ],
+)
+def test_phases(capsys, phase, may_be_empty, exit_code, last_line):
+    phases = runner.Phases()
+    phases.run("a phase", phase, may_be_empty)
+    assert phases.report() == exit_code
+    assert capsys.readouterr().out.rstrip("\n").split("\n")[-1] == last_line
+
+
+def test_ratio_above_one_means_better_for_every_unit():
+    report = benchmarks.Report("b")
+    report.add("seconds", ours=2.0, peer=6.0, unit="s", better="lower")
+    report.add("rows", ours=600, peer=200, unit="rows/s", better="higher")
+    report.add("ours alone", ours=1, peer=None, unit="MB", better="lower")
+    assert [measurement.ratio for measurement in report.measurements] == [3.0, 3.0, None]
+    with pytest.raises(ValueError):
+        report.add("wrong", ours=1, peer=1, unit="s", better="less")
