@@ -1,0 +1,31 @@
+"""Javelin: streams rows into Lance tables and reads them back at once.
+
+The package follows the released ``lance`` package name for name on what it covers (:data:`COVERED`), so ``import javelin as
+lance`` runs existing code. What it does not cover is not there: AttributeError for a name, TypeError for an argument.
+"""
+
+from . import errors, mem_wal
+from ._core import __version__
+from ._scan import LanceScanner
+from .covered import COVERED, OURS
+from .dataset import LanceDataset, dataset, write_dataset
+from .fresh_view import FreshView
+from .mem_wal import LsmScanner, ShardWriter, Ticket
+from .session import Session
+
+__all__ = [
+    "COVERED",
+    "OURS",
+    "FreshView",
+    "LanceDataset",
+    "LanceScanner",
+    "LsmScanner",
+    "Session",
+    "ShardWriter",
+    "Ticket",
+    "__version__",
+    "dataset",
+    "errors",
+    "mem_wal",
+    "write_dataset",
+]

@@ -1,0 +1,482 @@
+"""Tables: opening, writing, reading, versions; and the door to MemWAL."""
+
+from __future__ import annotations
+
+import copy
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+
+import pyarrow as pa
+
+from . import _arguments, _core, errors, mem_wal
+from . import session as _session
+from ._data import Source
+from ._scan import LanceScanner
+from .fresh_view import FreshView
+from .session import Session
+
+StorageOptions = Mapping[str, str]
+
+
+def dataset(
+    uri: Union[str, Path],
+    version: Optional[int] = None,
+    storage_options: Optional[StorageOptions] = None,
+    session: Optional[Session] = None,
+) -> "LanceDataset":
+    """Open a table.
+
+    Parameters
+    ----------
+    uri : str or Path
+        A path, ``file://...`` or ``memory://...``.
+    version : int, optional
+        The version to open; the latest by default.
+    storage_options : dict of str to str, optional
+        Options of the store. An unknown one is refused.
+    session : Session, optional
+        What to share with other datasets; the session of the process by default.
+
+    Raises
+    ------
+    javelin.errors.NotFound
+        There is no such table or version.
+    javelin.errors.NotSupported
+        The table uses a feature that this library does not know, or the scheme of `uri` has no store.
+    javelin.errors.Corruption
+        Its manifest does not decode.
+    """
+    return LanceDataset(uri, version, storage_options=storage_options, session=session)
+
+
+def write_dataset(
+    data_obj: Any,
+    uri: Union[str, Path, "LanceDataset"],
+    schema: Optional[pa.Schema] = None,
+    mode: str = "create",
+    *,
+    max_rows_per_file: int = 1024 * 1024,
+    max_bytes_per_file: int = 90 * 1024**3,
+    storage_options: Optional[StorageOptions] = None,
+    data_storage_version: Optional[str] = None,
+    enable_v2_manifest_paths: bool = True,
+    session: Optional[Session] = None,
+) -> "LanceDataset":
+    """Create, append to or overwrite a table; one commit.
+
+    Parameters
+    ----------
+    data_obj : anything that holds rows
+        Anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pyarrow, polars, a dataset or scanner of ours), a pandas
+        frame, a dict of columns, a list of dicts, or an iterator of record batches with its `schema`. Streams are not held in
+        memory as a whole.
+    uri : str, Path or LanceDataset
+        Where the table is.
+    schema : pyarrow.Schema, optional
+        For data that says no schema of its own.
+    mode : str
+        ``"create"``: the table must not exist. ``"append"``: adds rows; a table that does not exist is created.
+        ``"overwrite"``: a new version with these rows only; older versions stay readable.
+    max_rows_per_file, max_bytes_per_file : int
+        A data file is ended when it reaches either.
+    data_storage_version : str, optional
+        Version of the data files: ``"2.2"`` (``"stable"``), or the table's own on append.
+    enable_v2_manifest_paths : bool
+        On create: name manifests so that the latest sorts first.
+
+    Returns
+    -------
+    LanceDataset
+        The version that this call committed.
+
+    Raises
+    ------
+    javelin.errors.AlreadyExists
+        ``create`` and the table exists.
+    javelin.errors.InvalidInput
+        The rows do not fit the table (missing or extra column, other type, null where it is not allowed).
+    javelin.errors.NotSupported
+        A type, file version or table feature that cannot be written.
+    javelin.errors.IncompatibleConflict, RetryableConflict, OutcomeUnknown
+        The commit failed. Except for OutcomeUnknown nothing is visible of it.
+    """
+    if isinstance(uri, LanceDataset):
+        target, shared = uri.uri, _session.of(session or uri.session())
+        storage_options = storage_options or uri._storage_options
+    else:
+        target, shared = _arguments.location(uri), _session.of(session)
+    options = _arguments.string_map("storage_options", storage_options)
+    source = Source(data_obj, schema)
+    core = source.run(
+        lambda stream: shared._core.write(
+            target,
+            stream,
+            mode=mode,
+            data_storage_version=data_storage_version,
+            max_rows_per_file=_arguments.whole_number("max_rows_per_file", max_rows_per_file, least=1),
+            max_bytes_per_file=_arguments.whole_number("max_bytes_per_file", max_bytes_per_file, least=1),
+            enable_v2_manifest_paths=bool(enable_v2_manifest_paths),
+            storage_options=options,
+        )
+    )
+    return LanceDataset._make(core, target, options, shared)
+
+
+class LanceDataset:
+    """One version of a table. Safe to use from several threads.
+
+    Methods that commit (:meth:`insert`, :meth:`initialize_mem_wal`) and :meth:`checkout_latest` move this object to the
+    version that results.
+    """
+
+    def __init__(
+        self,
+        uri: Union[str, Path],
+        version: Optional[int] = None,
+        *,
+        storage_options: Optional[StorageOptions] = None,
+        session: Optional[Session] = None,
+    ) -> None:
+        self._uri = _arguments.location(uri)
+        self._storage_options = _arguments.string_map("storage_options", storage_options)
+        self._session = _session.of(session)
+        number = _arguments.optional_whole_number("version", version)
+        self._core = self._session._core.open(self._uri, number, self._storage_options)
+
+    @classmethod
+    def _make(cls, core: Any, uri: str, storage_options: Dict[str, str], session: Session) -> "LanceDataset":
+        made = cls.__new__(cls)
+        made._core, made._uri, made._storage_options, made._session = core, uri, storage_options, session
+        return made
+
+    def __reduce__(self):
+        # By location and version: the version may be cleaned up before it is loaded, and then raises NotFound.
+        return _reopen, (self._uri, self.version, self._storage_options)
+
+    # ---- what it is ----
+
+    @property
+    def uri(self) -> str:
+        """Where the table is, as it was given."""
+        return self._uri
+
+    @property
+    def version(self) -> int:
+        """The version that this object reads."""
+        return self._core.version
+
+    @property
+    def latest_version(self) -> int:
+        """The newest version of the table now; asks the store."""
+        return self._core.latest().version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the table."""
+        return pa.schema(self._core.schema)
+
+    @property
+    def data_storage_version(self) -> str:
+        """Version of the data files, such as ``"2.2"``."""
+        return self._core.data_storage_version
+
+    def session(self) -> Session:
+        """What this dataset shares with others."""
+        return self._session
+
+    # ---- reading ----
+
+    def scanner(
+        self,
+        columns: Optional[List[str]] = None,
+        *,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        batch_size: Optional[int] = None,
+        with_row_id: bool = False,
+        with_row_address: bool = False,
+    ) -> LanceScanner:
+        """Prepare a scan of this version.
+
+        Parameters
+        ----------
+        columns : list of str, optional
+            Columns of the result in their order; all by default.
+        limit, offset : int, optional
+            Rows to return at most; rows to leave out first.
+        batch_size : int, optional
+            Rows of a batch at most.
+        with_row_id, with_row_address : bool
+            Add ``_rowid`` / ``_rowaddr`` (uint64) as last columns.
+        """
+        return LanceScanner(self._core, columns, limit, offset, batch_size, with_row_id, with_row_address)
+
+    def to_table(
+        self,
+        columns: Optional[List[str]] = None,
+        *,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        batch_size: Optional[int] = None,
+        with_row_id: bool = False,
+        with_row_address: bool = False,
+    ) -> pa.Table:
+        """Rows in order of fragment and position, in memory. Arguments: :meth:`scanner`."""
+        return self.scanner(columns, limit=limit, offset=offset, batch_size=batch_size, with_row_id=with_row_id,
+                            with_row_address=with_row_address).to_table()
+
+    def to_batches(
+        self,
+        columns: Optional[List[str]] = None,
+        *,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        batch_size: Optional[int] = None,
+        with_row_id: bool = False,
+        with_row_address: bool = False,
+    ) -> Iterator[pa.RecordBatch]:
+        """The same as :meth:`to_table`, batch by batch. Arguments: :meth:`scanner`."""
+        return self.scanner(columns, limit=limit, offset=offset, batch_size=batch_size, with_row_id=with_row_id,
+                            with_row_address=with_row_address).to_batches()
+
+    def to_pandas(
+        self,
+        columns: Optional[List[str]] = None,
+        *,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        batch_size: Optional[int] = None,
+        with_row_id: bool = False,
+        with_row_address: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Rows as a ``pandas.DataFrame``. Arguments: :meth:`scanner`; others go to :meth:`pyarrow.Table.to_pandas`."""
+        return self.scanner(columns, limit=limit, offset=offset, batch_size=batch_size, with_row_id=with_row_id,
+                            with_row_address=with_row_address).to_pandas(**kwargs)
+
+    def head(self, num_rows: int, **kwargs: Any) -> pa.Table:
+        """The first `num_rows` rows. Arguments: :meth:`scanner`."""
+        return self.scanner(limit=num_rows, **kwargs).to_table()
+
+    def take(self, indices: Union[Sequence[int], pa.Array], columns: Optional[List[str]] = None) -> pa.Table:
+        """The n-th rows of a full scan, in the order asked, repeats allowed.
+
+        Raises :class:`javelin.errors.InvalidInput` for a number past the last row.
+        """
+        batch = self._core.take(_row_numbers(indices), _arguments.column_names(columns))
+        return pa.Table.from_batches([pa.record_batch(batch)])
+
+    def count_rows(self) -> int:
+        """Number of rows of this version."""
+        return self._core.count_rows()
+
+    def __len__(self) -> int:
+        return self.count_rows()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.scanner().__arrow_c_stream__(requested_schema)
+
+    # ---- versions ----
+
+    def versions(self) -> List[Dict[str, Any]]:
+        """All versions, oldest first: dicts with ``version`` (int) and ``timestamp`` (datetime, local time)."""
+        return [
+            {"version": version, "timestamp": datetime.fromtimestamp(nanoseconds // 1000 / 1e6)}
+            for version, nanoseconds in self._core.versions()
+        ]
+
+    def checkout_version(self, version: int) -> "LanceDataset":
+        """That version of this table, as a new object. Raises :class:`javelin.errors.NotFound`."""
+        other = copy.copy(self)
+        number = _arguments.whole_number("version", version)
+        if number != self.version:
+            other._core = self._core.checkout(number)
+        return other
+
+    def checkout_latest(self) -> None:
+        """Move this object to the newest version."""
+        self._core = self._core.latest()
+
+    # ---- changing ----
+
+    def insert(self, data: Any, *, mode: str = "append", **kwargs: Any) -> None:
+        """Write rows and move to the version that results. `kwargs`: those of :func:`write_dataset`."""
+        self._core = write_dataset(data, self, mode=mode, **kwargs)._core
+
+    # ---- MemWAL ----
+
+    def initialize_mem_wal(
+        self,
+        *,
+        maintained_indexes: Optional[List[str]] = None,
+        bucket_column: Optional[str] = None,
+        num_buckets: Optional[int] = None,
+        identity_column: Optional[str] = None,
+        unsharded: bool = False,
+        durable_write: Optional[bool] = None,
+        max_wal_buffer_size: Optional[int] = None,
+        max_wal_flush_interval_ms: Optional[int] = None,
+        max_wal_persist_retries: Optional[int] = None,
+        wal_persist_retry_base_delay_ms: Optional[int] = None,
+        max_memtable_size: Optional[int] = None,
+        max_memtable_rows: Optional[int] = None,
+        max_memtable_batches: Optional[int] = None,
+        max_unflushed_memtable_bytes: Optional[int] = None,
+        manifest_scan_batch_size: Optional[int] = None,
+        backpressure_log_interval_ms: Optional[int] = None,
+        enable_memtable: Optional[bool] = None,
+    ) -> None:
+        """Turn MemWAL on: one commit. Once per table.
+
+        At most one way of sharding: `bucket_column` with `num_buckets` (1 to 1024), `identity_column`, or `unsharded`; with
+        none of them the caller chooses shards freely. All rows of a key must go to one shard.
+
+        The other arguments are those of :meth:`mem_wal_writer`; as soon as one is given, all of them are stored with the table
+        as defaults of its writers.
+
+        Parameters
+        ----------
+        maintained_indexes : list of str, optional
+            Indexes that MemTables mirror; all by default, none for ``[]``.
+
+        Raises
+        ------
+        javelin.errors.InvalidInput
+            Already initialised; no such column or index; a column or key type that cannot be used; two ways of sharding or half
+            of one; a column named ``_tombstone``.
+        """
+        defaults = _given(
+            durable_write=durable_write,
+            max_wal_buffer_size=max_wal_buffer_size,
+            max_wal_flush_interval_ms=max_wal_flush_interval_ms,
+            max_wal_persist_retries=max_wal_persist_retries,
+            wal_persist_retry_base_delay_ms=wal_persist_retry_base_delay_ms,
+            max_memtable_size=max_memtable_size,
+            max_memtable_rows=max_memtable_rows,
+            max_memtable_batches=max_memtable_batches,
+            max_unflushed_memtable_bytes=max_unflushed_memtable_bytes,
+            manifest_scan_batch_size=manifest_scan_batch_size,
+            backpressure_log_interval_ms=backpressure_log_interval_ms,
+            enable_memtable=enable_memtable,
+        )
+        self._core = _core.initialize_mem_wal(
+            self._core,
+            maintained_indexes=maintained_indexes,
+            bucket_column=bucket_column,
+            num_buckets=num_buckets,
+            identity_column=identity_column,
+            unsharded=bool(unsharded),
+            writer_defaults=defaults,
+        )
+
+    def mem_wal_index_details(self) -> Optional[Dict[str, Any]]:
+        """What MemWAL stores with the table, or None if it is not initialised: ``num_shards``, ``maintained_indexes``,
+        ``maintain_all_indexes``, ``writer_config_defaults``, ``sharding_specs``."""
+        return _core.mem_wal_details(self._core)
+
+    def mem_wal_writer(
+        self,
+        shard_id: str,
+        *,
+        durable_write: Optional[bool] = None,
+        commit_mode: Optional[str] = None,
+        max_wal_buffer_size: Optional[int] = None,
+        max_wal_flush_interval_ms: Optional[int] = None,
+        max_wal_persist_retries: Optional[int] = None,
+        wal_persist_retry_base_delay_ms: Optional[int] = None,
+        max_memtable_size: Optional[int] = None,
+        max_memtable_rows: Optional[int] = None,
+        max_memtable_batches: Optional[int] = None,
+        max_unflushed_memtable_bytes: Optional[int] = None,
+        manifest_scan_batch_size: Optional[int] = None,
+        backpressure_log_interval_ms: Optional[int] = None,
+        enable_memtable: Optional[bool] = None,
+        shard_spec_id: Optional[int] = None,
+    ) -> "mem_wal.ShardWriter":
+        """Claim a shard and open its writer; replays what is in its log. Whoever wrote to the shard before is fenced.
+
+        An argument that is not given comes from the defaults stored with the table, then from the values below. All of them are
+        checked before the claim, so an open that cannot succeed does no harm to the writer at work.
+
+        Parameters
+        ----------
+        shard_id : str
+            A UUID.
+        durable_write : bool
+            True (default): a put returns when its rows are in the log. False: when they can be read here; a crash may lose them.
+        commit_mode : str
+            ``"interval"`` (default): one append to the log per `max_wal_flush_interval_ms`, shared by all puts since the last.
+            ``"eager"``: an append starts at once when none is under way; what arrives meanwhile shares the next.
+        max_wal_buffer_size : int
+            Bytes that start an append early; 10 MiB; 0 = never.
+        max_wal_flush_interval_ms : int
+            Milliseconds between appends; 100. 0 = no ticker, only allowed without `durable_write`.
+        max_wal_persist_retries : int, wal_persist_retry_base_delay_ms : int
+            How often, and after how many milliseconds at first, a failed append is tried again; 3 and 50.
+        max_memtable_size, max_memtable_rows, max_memtable_batches : int
+            A MemTable is frozen at so many bytes (256 MiB), rows (100,000) or batches (8,000).
+        max_unflushed_memtable_bytes : int
+            Bytes of memory at which puts are held back; 1 GiB.
+        manifest_scan_batch_size : int
+            Manifest versions probed at once when looking for the newest; 1.
+        backpressure_log_interval_ms : int
+            Milliseconds between log lines while puts are held back; 30,000.
+        enable_memtable : bool
+            False: the writer only appends to the log.
+        shard_spec_id : int
+            The sharding spec of the shard; the table's only one by default.
+
+        Raises
+        ------
+        javelin.errors.InvalidInput
+            An argument or stored default is out of range, or MemWAL is not initialised.
+        javelin.errors.Sealed, ClaimLost
+            The shard cannot be claimed.
+        javelin.errors.WalGap, WalCorrupt
+            Its log cannot be replayed.
+        """
+        if not isinstance(shard_id, str):
+            raise TypeError(f"shard_id must be a str, got {type(shard_id).__name__}")
+        options = _given(
+            durable_write=durable_write,
+            commit_mode=commit_mode,
+            max_wal_buffer_size=max_wal_buffer_size,
+            max_wal_flush_interval_ms=max_wal_flush_interval_ms,
+            max_wal_persist_retries=max_wal_persist_retries,
+            wal_persist_retry_base_delay_ms=wal_persist_retry_base_delay_ms,
+            max_memtable_size=max_memtable_size,
+            max_memtable_rows=max_memtable_rows,
+            max_memtable_batches=max_memtable_batches,
+            max_unflushed_memtable_bytes=max_unflushed_memtable_bytes,
+            manifest_scan_batch_size=manifest_scan_batch_size,
+            backpressure_log_interval_ms=backpressure_log_interval_ms,
+            enable_memtable=enable_memtable,
+            shard_spec_id=shard_spec_id,
+        )
+        return mem_wal.ShardWriter(_core.open_shard_writer(self._core, shard_id, options))
+
+    def fresh(self) -> FreshView:
+        """A view over the newest version of the table and what its shards hold above it, live writers of this session
+        included.
+
+        Raises :class:`javelin.errors.NotSupported` if a shard has published rows that cannot be read yet.
+        """
+        return FreshView(self)
+
+
+def _reopen(uri: str, version: int, storage_options: Dict[str, str]) -> LanceDataset:
+    return LanceDataset(uri, version, storage_options=storage_options)
+
+
+def _given(**options: Any) -> Dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _row_numbers(indices: Any) -> pa.Array:
+    try:
+        return pa.array(indices, type=pa.uint64())
+    except (pa.ArrowInvalid, OverflowError) as error:
+        raise errors.InvalidInput(f"row numbers must be whole numbers from 0: {error}") from None
+    except pa.ArrowTypeError as error:
+        raise TypeError(f"row numbers must be whole numbers: {error}") from None

@@ -1,0 +1,126 @@
+"""Views that see what the writers of a table hold, not only what is in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Iterator, List, Optional
+
+import pyarrow as pa
+
+from . import _arguments, _core, errors
+from ._data import Source, as_batch
+from ._scan import LanceScanner
+
+if TYPE_CHECKING:
+    from .dataset import LanceDataset
+
+
+class FreshView:
+    """An immutable view over base table and shards, made by :meth:`LanceDataset.fresh`.
+
+    With a primary key: the newest row of every key, deleted ones left out. Without one: every row. Safe to use from several
+    threads.
+    """
+
+    def __init__(self, dataset: "LanceDataset") -> None:
+        self._dataset = dataset
+        self._core = _core.open_fresh_view(dataset._core)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the rows."""
+        return pa.schema(self._core.schema)
+
+    @property
+    def version(self) -> int:
+        """Version of the base table below this view."""
+        return self._core.version
+
+    def refresh(self) -> "FreshView":
+        """A new view of what is there now; this one stays as it is."""
+        return FreshView(self._dataset)
+
+    def scan(
+        self,
+        columns: Optional[List[str]] = None,
+        *,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        batch_size: Optional[int] = None,
+    ) -> LanceScanner:
+        """Prepare a scan. Newest rows first; the order is the same each time. Arguments: :meth:`LanceDataset.scanner`."""
+        return LanceScanner(self._core, columns, limit, offset, batch_size, False, False)
+
+    def to_table(
+        self,
+        columns: Optional[List[str]] = None,
+        *,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        batch_size: Optional[int] = None,
+    ) -> pa.Table:
+        """The rows in memory. Arguments: :meth:`scan`."""
+        return self.scan(columns, limit=limit, offset=offset, batch_size=batch_size).to_table()
+
+    def to_batches(
+        self,
+        columns: Optional[List[str]] = None,
+        *,
+        limit: Optional[int] = None,
+        offset: Optional[int] = None,
+        batch_size: Optional[int] = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows batch by batch. Arguments: :meth:`scan`."""
+        return self.scan(columns, limit=limit, offset=offset, batch_size=batch_size).to_batches()
+
+    def get(self, keys: Any, columns: Optional[List[str]] = None) -> pa.Table:
+        """Rows by primary key.
+
+        Parameters
+        ----------
+        keys : sequence, dict, list of dicts, or Arrow data
+            The keys: plain values for a key of one column; else the key columns by name, as rows or as columns.
+        columns : list of str, optional
+            Columns of the result; all by default.
+
+        Returns
+        -------
+        pyarrow.Table
+            One row per key that exists, in the order asked; a key asked twice answers once.
+
+        Raises
+        ------
+        javelin.errors.InvalidInput
+            The table has no primary key; a key column is missing, of another type, or null.
+        """
+        source = Source(self._key_data(keys), types=self.schema)
+        batch = as_batch(pa.table(source.stream))
+        return pa.Table.from_batches([pa.record_batch(self._core.get(batch, _arguments.column_names(columns)))])
+
+    def _key_data(self, keys: Any) -> Any:
+        """Plain values as the one key column; everything else as it is."""
+        names = self._key_columns()
+        if not _are_plain_values(keys):
+            return keys
+        if len(names) != 1:
+            raise errors.InvalidInput(f"the key of this table is {names}: give keys as dicts or as a table of these columns")
+        return {names[0]: keys}
+
+    def _key_columns(self) -> List[str]:
+        names = self._core.key_columns
+        if not names:
+            raise errors.InvalidInput("this table has no primary key, so rows cannot be got by key")
+        return names
+
+    def count_rows(self) -> int:
+        """Number of rows."""
+        return self._core.count_rows()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.scan().__arrow_c_stream__(requested_schema)
+
+
+def _are_plain_values(keys: Any) -> bool:
+    if isinstance(keys, (pa.Array, pa.ChunkedArray)):
+        return True
+    return isinstance(keys, (list, tuple)) and not any(isinstance(key, (Mapping, pa.RecordBatch)) for key in keys)

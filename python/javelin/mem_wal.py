@@ -1,0 +1,241 @@
+"""Streaming rows into the shards of a table."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import weakref
+from typing import Any, Dict, Generator, Iterator, List, Optional
+
+import pyarrow as pa
+
+from . import _arguments, _core, errors
+from ._data import Source, as_batch
+from ._scan import batches_of, table_of
+from ._wake import waker_of
+
+__all__ = ["LsmScanner", "ShardWriter", "Ticket"]
+
+
+class Ticket:
+    """The answer of a put or delete that was not waited for. Wait for it from a thread, or ``await`` it in asyncio."""
+
+    def __init__(self, core: Optional[Any]) -> None:
+        self._core = core  # None: there were no rows, so there is nothing to wait for
+
+    def wait(self, timeout: Optional[float] = None) -> None:
+        """Return when the rows can be read (and with ``durable_write`` are in the log).
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds to wait at most; without it, as long as it takes.
+
+        Raises
+        ------
+        javelin.errors.Timeout
+            The time passed first. The put goes on.
+        javelin.errors.Fenced
+            The writer failed meanwhile. Whether the rows are in the log is then unknown.
+        """
+        if self._core is not None and not self._core.wait(timeout):
+            raise errors.Timeout(f"the put is still under way after {timeout} s; its outcome is open")
+
+    def done(self) -> bool:
+        """True if :meth:`wait` would return or raise at once."""
+        return self._core is None or self._core.done()
+
+    @property
+    def token(self) -> bytes:
+        """Opaque position of this put, for reads that must see it; empty for a put without rows."""
+        return b"" if self._core is None else self._core.token
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self._settled().__await__()
+
+    async def _settled(self) -> None:
+        if self._core is not None and not self._core.done():
+            await waker_of(asyncio.get_running_loop()).settled(self._core)
+        self.wait()
+
+
+class ShardWriter:
+    """Streams rows into one shard; made by :meth:`LanceDataset.mem_wal_writer`. Safe to use from several threads: their puts
+    share appends to the log.
+
+    As a context manager it closes itself. A writer that is dropped without :meth:`close` stops without I/O: rows that are in
+    the log stay there, others are lost.
+    """
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+        self._schema = pa.schema(core.schema)
+        self._closed = False
+        _live_writers.add(self)
+
+    @property
+    def shard_id(self) -> str:
+        """UUID of the shard."""
+        return self._core.shard_id
+
+    @property
+    def epoch(self) -> int:
+        """Fencing token of this writer: the shard belongs to the highest one."""
+        return self._core.epoch
+
+    @property
+    def warnings(self) -> List[str]:
+        """What the open left out although it was asked to, one sentence each."""
+        return self._core.warnings
+
+    def put(self, data: Any, *, schema: Optional[pa.Schema] = None, wait: bool = True) -> Optional[Ticket]:
+        """Write rows: the columns of the table in its order, all of them or none. A row replaces the older one of its key.
+
+        Parameters
+        ----------
+        data : anything that holds rows
+            As for :func:`javelin.write_dataset`; plain Python values take the types of the table. Without rows nothing
+            happens.
+        schema : pyarrow.Schema, optional
+            For data that says no schema of its own.
+        wait : bool
+            True: return when the rows can be read (and with ``durable_write`` are in the log). False: return a :class:`Ticket`.
+
+        Raises
+        ------
+        javelin.errors.InvalidInput
+            The rows do not fit the table. Nothing was written, the writer is healthy.
+        javelin.errors.Backpressure
+            Too much is waiting to be written. Nothing was accepted; retry later.
+        javelin.errors.Fenced
+            The writer is done for. If this came while waiting, whether the rows are in the log is unknown.
+        javelin.errors.Closed
+            The writer was closed.
+        """
+        return self._send(self._core.put, data, schema, wait)
+
+    def delete(self, keys: Any, *, schema: Optional[pa.Schema] = None, wait: bool = True) -> Optional[Ticket]:
+        """Delete rows by primary key. `keys` holds every key column; other columns are ignored. Arguments and errors:
+        :meth:`put`; a table without a primary key is InvalidInput."""
+        return self._send(self._core.delete, keys, schema, wait)
+
+    def _send(self, send: Any, data: Any, schema: Optional[pa.Schema], wait: bool) -> Optional[Ticket]:
+        if self._closed:
+            raise errors.Closed(f"the writer of shard {self.shard_id} is closed; open a new one")
+        source = Source(data, schema, types=self._schema)
+        ticket = Ticket(source.run(send))
+        if not wait:
+            return ticket
+        ticket.wait()
+        return None
+
+    def flush_wal(self) -> None:
+        """Append everything put so far to the log; return when it is durable."""
+        self._core.flush_wal()
+
+    def close(self) -> None:
+        """Append what is pending and end the writer. Its rows stay in the log for the next one. Closing again does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._core.close()
+
+    def _abort(self) -> None:
+        self._closed = True
+        self._core.abort()
+
+    def lsm_scanner(self) -> "LsmScanner":
+        """Reads the table with the rows of this writer's shard on top: newest row of every key, deleted ones left out."""
+        return LsmScanner(self._core)
+
+    def manifest(self) -> Dict[str, Any]:
+        """The shard manifest as this writer last committed it: ``shard_id``, ``version``, ``shard_spec_id``, ``shard_fields``,
+        ``writer_epoch``, ``replay_after``, ``wal_position_last_seen``, ``current_generation``, ``sstables``, ``status``
+        (``"active"`` or ``"sealed"``)."""
+        return self._core.manifest()
+
+    def refresh_manifest(self) -> Dict[str, Any]:
+        """The newest shard manifest in the store; the only one that shows what another process did, a seal for example."""
+        return self._core.refresh_manifest()
+
+    def stats(self) -> Dict[str, int]:
+        """Counters since the open: ``put_count``, ``wal_flush_count``, ``wal_flush_bytes``, ... Times (``..._time_ms``) are
+        milliseconds. Answers on a failed or closed writer too."""
+        return self._core.stats()
+
+    def memtable_stats(self) -> Dict[str, Optional[int]]:
+        """The active MemTable now: ``row_count``, ``batch_count``, ``estimated_size_bytes``, ``generation``, ``frozen_count``, ...
+        Answers on a failed or closed writer too."""
+        return self._core.memtable_stats()
+
+    def __enter__(self) -> "ShardWriter":
+        return self
+
+    def __exit__(self, *_: Any) -> bool:
+        self.close()
+        return False
+
+
+class LsmScanner:
+    """A scan over the table and one writer's shard; made by :meth:`ShardWriter.lsm_scanner`. Each run sees what is there then."""
+
+    def __init__(self, writer_core: Any) -> None:
+        self._writer_core = writer_core
+        self._columns: Optional[List[str]] = None
+        self._limit: Optional[int] = None
+        self._offset = 0
+
+    def project(self, columns: List[str]) -> "LsmScanner":
+        """Return these columns; the primary key columns that are not among them follow."""
+        self._columns = _arguments.column_names(list(columns))
+        return self
+
+    def limit(self, n: Optional[int] = None, offset: Optional[int] = None) -> "LsmScanner":
+        """Return `n` rows at most, after leaving out `offset`."""
+        self._limit = _arguments.optional_whole_number("n", n)
+        self._offset = _arguments.optional_whole_number("offset", offset) or 0
+        return self
+
+    def _reader(self) -> Any:
+        view = _core.open_fresh_view_for_writer(self._writer_core)
+        columns = self._columns
+        if columns is not None:
+            columns = columns + [name for name in view.key_columns if name not in columns]
+        return view.scan(columns=columns, limit=self._limit, offset=self._offset)
+
+    def to_table(self) -> pa.Table:
+        """The rows in memory."""
+        return table_of(self._reader())
+
+    def to_batches(self) -> List[pa.RecordBatch]:
+        """The rows as a list of batches."""
+        return list(batches_of(self._reader()))
+
+    def to_batch(self) -> pa.RecordBatch:
+        """The rows as one batch."""
+        return as_batch(self.to_table())
+
+    def count_rows(self) -> int:
+        """Number of rows."""
+        rows = max(_core.open_fresh_view_for_writer(self._writer_core).count_rows() - self._offset, 0)
+        return rows if self._limit is None else min(rows, self._limit)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        if requested_schema is not None:
+            return self.to_table().__arrow_c_stream__(requested_schema)
+        return self._reader().__arrow_c_stream__()
+
+
+# Writers still open when the interpreter ends are stopped while it can still run code.
+_live_writers: "weakref.WeakSet[ShardWriter]" = weakref.WeakSet()
+
+
+def _abort_all() -> None:
+    for writer in list(_live_writers):
+        try:
+            writer._abort()
+        except errors.Closed:
+            pass  # opened before a fork: it belongs to the other process
+
+
+atexit.register(_abort_all)

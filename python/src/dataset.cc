@@ -1,0 +1,138 @@
+#include "src/dataset.h"
+
+#include <arrow/api.h>
+#include <nanobind/stl/map.h>
+
+#include "javelin/dataset/dataset.h"
+#include "javelin/table/manifest.h"
+#include "src/arrow_bridge.h"
+#include "src/scan_arguments.h"
+
+namespace javelin::python {
+
+namespace {
+
+using StorageOptions = std::map<std::string, std::string>;
+
+WriteMode ParseMode(const std::string& mode) {
+  if (mode == "create") return WriteMode::kCreate;
+  if (mode == "append") return WriteMode::kAppend;
+  if (mode == "overwrite") return WriteMode::kOverwrite;
+  Check(InvalidInput("mode must be 'create', 'append' or 'overwrite', got '{}'", mode));
+  return WriteMode::kCreate;
+}
+
+// "2.2" and the names that the ecosystem has for versions; whether we can write it is the library's answer.
+file::FileVersion ParseStorageVersion(const std::string& text) {
+  if (text == "stable") return file::FileVersion{2, 2};
+  if (text == "next") return file::FileVersion{2, 3};
+  if (text == "legacy" || text == "0.1") return file::FileVersion{0, 1};
+  if (text == "2.0") return file::FileVersion{2, 0};
+  if (text == "2.1") return file::FileVersion{2, 1};
+  if (text == "2.2") return file::FileVersion{2, 2};
+  if (text == "2.3") return file::FileVersion{2, 3};
+  Check(InvalidInput("data_storage_version must be 'stable', '2.0', '2.1' or '2.2', got '{}'", text));
+  return {};
+}
+
+Handle<Dataset> Open(const Handle<Session>& session, const std::string& uri, std::optional<uint64_t> version,
+                     const StorageOptions& storage_options) {
+  Check(session.session()->runtime().CheckProcess());
+  OpenOptions options;
+  if (version.has_value()) options.version = TableVersion(*version);
+  options.storage_options = storage_options;
+  auto dataset = WithoutGil([&] { return Dataset::Open(session.session(), uri, options); });
+  return Handle<Dataset>(session.session(), Unwrap(std::move(dataset)));
+}
+
+// Append to a table that is not there creates it, as with the released package. Nobody else's data is at risk: the first
+// attempt read nothing of `source`, and a create that meets another creator appends after all.
+arrow::Result<std::shared_ptr<Dataset>> WriteOrCreate(const std::shared_ptr<Session>& session, const std::string& uri,
+                                                      SourceReader& source, WriteOptions options) {
+  auto written = Dataset::Write(session, uri, source, options);
+  if (options.mode != WriteMode::kAppend || source.touched() || !HasKind(written.status(), ErrorKind::kNotFound)) {
+    return written;
+  }
+  options.mode = WriteMode::kCreate;
+  auto created = Dataset::Write(session, uri, source, options);
+  if (source.touched() || !HasKind(created.status(), ErrorKind::kAlreadyExists)) return created;
+  options.mode = WriteMode::kAppend;
+  return Dataset::Write(session, uri, source, options);
+}
+
+Handle<Dataset> Write(const Handle<Session>& session, const std::string& uri, const nb::object& data,
+                      const std::string& mode, const std::optional<std::string>& data_storage_version,
+                      uint64_t max_rows_per_file, uint64_t max_bytes_per_file, bool enable_v2_manifest_paths,
+                      const StorageOptions& storage_options) {
+  Check(session.session()->runtime().CheckProcess());
+  WriteOptions options;
+  options.mode = ParseMode(mode);
+  if (data_storage_version.has_value()) options.data_storage_version = ParseStorageVersion(*data_storage_version);
+  options.max_rows_per_file = max_rows_per_file;
+  options.max_bytes_per_file = max_bytes_per_file;
+  options.enable_v2_manifest_paths = enable_v2_manifest_paths;
+  options.storage_options = storage_options;
+  auto source = ImportStream(data);
+  auto written = WithoutGil([&] { return WriteOrCreate(session.session(), uri, *source, options); });
+  return Handle<Dataset>(session.session(), Unwrap(std::move(written)));
+}
+
+nb::list Versions(const Handle<Dataset>& self) {
+  const Dataset& dataset = *self;
+  nb::list versions;
+  for (const auto& info : Unwrap(WithoutGil([&] { return dataset.Versions(); }))) {
+    versions.append(nb::make_tuple(info.version.value(), info.timestamp_ns));
+  }
+  return versions;
+}
+
+Handle<Dataset> Checkout(const Handle<Dataset>& self, uint64_t version) {
+  const Dataset& dataset = *self;
+  return Handle<Dataset>(self.session(), Unwrap(WithoutGil([&] { return dataset.Checkout(TableVersion(version)); })));
+}
+
+Handle<Dataset> Latest(const Handle<Dataset>& self) {
+  const Dataset& dataset = *self;
+  return Handle<Dataset>(self.session(), Unwrap(WithoutGil([&] { return dataset.CheckoutLatest(); })));
+}
+
+PyBatch Take(const Handle<Dataset>& self, const nb::object& rows, const Columns& columns) {
+  const Dataset& dataset = *self;
+  auto numbers = ImportUInt64s(rows);
+  const std::span<const uint64_t> span(numbers->raw_values(), static_cast<size_t>(numbers->length()));
+  return PyBatch{Unwrap(WithoutGil([&] { return dataset.Take(span, columns); }))};
+}
+
+}  // namespace
+
+void RegisterDataset(nb::module_& module) {
+  nb::class_<Handle<Session>>(module, "Session", "Threads, stores and caches that datasets share.")
+      .def("__init__",
+           [](Handle<Session>* self) {
+             auto session = WithoutGil([] { return Session::Make(); });
+             new (self) Handle<Session>(session, session);
+           })
+      .def("open", &Open, nb::arg("uri"), nb::arg("version").none(), nb::arg("storage_options"))
+      .def("write", &Write, nb::arg("uri"), nb::arg("data"), nb::kw_only(), nb::arg("mode"),
+           nb::arg("data_storage_version").none(), nb::arg("max_rows_per_file"), nb::arg("max_bytes_per_file"),
+           nb::arg("enable_v2_manifest_paths"), nb::arg("storage_options"));
+
+  nb::class_<Handle<Dataset>> dataset(module, "Dataset", "One version of a table.");
+  DefineScan(dataset);
+  dataset.def_prop_ro("uri", [](const Handle<Dataset>& self) { return self.object()->uri(); })
+      .def_prop_ro("version", [](const Handle<Dataset>& self) { return self.object()->version().value(); })
+      .def_prop_ro("schema", [](const Handle<Dataset>& self) { return PySchema{self.object()->arrow_schema()}; })
+      .def_prop_ro("data_storage_version",
+                   [](const Handle<Dataset>& self) { return self.object()->manifest().data_format_version; })
+      .def("count_rows",
+           [](const Handle<Dataset>& self) {
+             const Dataset& dataset = *self;
+             return Unwrap(WithoutGil([&] { return dataset.CountRows(); }));
+           })
+      .def("take", &Take, nb::arg("rows"), nb::arg("columns").none())
+      .def("versions", &Versions, "Pairs of version and time of its commit in nanoseconds since the Unix epoch.")
+      .def("checkout", &Checkout, nb::arg("version"))
+      .def("latest", &Latest);
+}
+
+}  // namespace javelin::python

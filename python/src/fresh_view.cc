@@ -1,0 +1,58 @@
+// Views over base table and shards.
+#include <arrow/api.h>
+#include <nanobind/stl/vector.h>
+
+#include "javelin/memwal/fresh_view.h"
+#include "javelin/memwal/shard_writer.h"
+#include "src/arrow_bridge.h"
+#include "src/mem_wal.h"
+#include "src/scan_arguments.h"
+
+namespace javelin::python {
+
+namespace {
+
+using memwal::FreshView;
+using View = Handle<FreshView>;
+
+View Open(const Handle<Dataset>& self) {
+  const Dataset& dataset = *self;
+  return View(self.session(), Unwrap(WithoutGil([&] { return FreshView::Open(dataset); })));
+}
+
+View OpenForWriter(const Handle<memwal::ShardWriter>& self) {
+  const memwal::ShardWriter& writer = *self;
+  return View(self.session(), Unwrap(WithoutGil([&] { return FreshView::OpenForWriter(writer); })));
+}
+
+PyBatch Get(const View& self, const nb::object& keys, const Columns& columns) {
+  const FreshView& view = *self;
+  auto batch = ImportBatch(keys);
+  return PyBatch{Unwrap(WithoutGil([&] { return view.Get(*batch, columns); }))};
+}
+
+std::vector<std::string> KeyColumns(const View& self) {
+  std::vector<std::string> names;
+  for (const file::Field* field : self.object()->base().schema().PrimaryKey()) names.push_back(field->name);
+  return names;
+}
+
+}  // namespace
+
+void RegisterFreshView(nb::module_& module) {
+  module.def("open_fresh_view", &Open, nb::arg("dataset"));
+  module.def("open_fresh_view_for_writer", &OpenForWriter, nb::arg("writer"));
+  nb::class_<View> view(module, "FreshView", "One immutable view over the base table and its shards.");
+  DefineScan(view);
+  view.def("get", &Get, nb::arg("keys"), nb::arg("columns").none())
+      .def("count_rows",
+           [](const View& self) {
+             const FreshView& view = *self;
+             return Unwrap(WithoutGil([&] { return view.CountRows(); }));
+           })
+      .def_prop_ro("schema", [](const View& self) { return PySchema{self.object()->arrow_schema()}; })
+      .def_prop_ro("version", [](const View& self) { return self.object()->base().version().value(); })
+      .def_prop_ro("key_columns", &KeyColumns);
+}
+
+}  // namespace javelin::python

@@ -1,0 +1,190 @@
+#include "src/mem_wal.h"
+
+#include <limits>
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "javelin/dataset/dataset.h"
+#include "javelin/memwal/initialize.h"
+#include "javelin/table/mem_wal_details.h"
+#include "src/handle.h"
+
+namespace javelin::python {
+
+namespace {
+
+// ---- options ----
+
+template <typename Number>
+void ReadNumber(const char* name, nb::handle value, std::optional<Number>* out) {
+  nb::object number = nb::steal(PyNumber_Index(value.ptr()));
+  if (!number.is_valid()) {
+    PyErr_Clear();
+    throw nb::type_error(fmt::format("{} must be an int", name).c_str());
+  }
+  Number result{};
+  if (!nb::try_cast(number, result)) {
+    Check(InvalidInput("{} must be between 0 and {}, got {}", name, std::numeric_limits<Number>::max(),
+                       nb::str(number).c_str()));
+  }
+  *out = result;
+}
+
+void ReadBool(const char* name, nb::handle value, std::optional<bool>* out) {
+  if (!nb::isinstance<nb::bool_>(value)) throw nb::type_error(fmt::format("{} must be a bool", name).c_str());
+  *out = nb::cast<bool>(value);
+}
+
+void ReadMilliseconds(const char* name, nb::handle value, std::optional<Duration>* out) {
+  std::optional<uint64_t> number;
+  ReadNumber(name, value, &number);
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max() / 1'000'000;
+  if (*number > kMost) Check(InvalidInput("{} must be at most {}, got {}", name, kMost, *number));
+  *out = std::chrono::milliseconds(*number);
+}
+
+void ReadCommitMode(const char* name, nb::handle value, std::optional<memwal::CommitMode>* out) {
+  std::string text;
+  if (!nb::try_cast(value, text)) throw nb::type_error(fmt::format("{} must be a str", name).c_str());
+  if (text == "interval") {
+    *out = memwal::CommitMode::kInterval;
+  } else if (text == "eager") {
+    *out = memwal::CommitMode::kEager;
+  } else {
+    Check(InvalidInput("{} must be 'interval' or 'eager', got '{}'", name, text));
+  }
+}
+
+using ReadOption = void (*)(const char* name, nb::handle value, memwal::WriterOptions* options);
+
+struct Option {
+  const char* name;
+  ReadOption read;
+};
+
+#define JAVELIN_OPTION(name, reader, field) \
+  Option { name, [](const char* n, nb::handle v, memwal::WriterOptions* o) { reader(n, v, &o->field); } }
+constexpr Option kOptions[] = {
+    JAVELIN_OPTION("shard_spec_id", ReadNumber, shard_spec_id),
+    JAVELIN_OPTION("durable_write", ReadBool, durable_write),
+    JAVELIN_OPTION("commit_mode", ReadCommitMode, commit_mode),
+    JAVELIN_OPTION("max_wal_buffer_size", ReadNumber, max_wal_buffer_size),
+    JAVELIN_OPTION("max_wal_flush_interval_ms", ReadMilliseconds, max_wal_flush_interval),
+    JAVELIN_OPTION("max_wal_persist_retries", ReadNumber, max_wal_persist_retries),
+    JAVELIN_OPTION("wal_persist_retry_base_delay_ms", ReadMilliseconds, wal_persist_retry_base_delay),
+    JAVELIN_OPTION("max_memtable_size", ReadNumber, max_memtable_size),
+    JAVELIN_OPTION("max_memtable_rows", ReadNumber, max_memtable_rows),
+    JAVELIN_OPTION("max_memtable_batches", ReadNumber, max_memtable_batches),
+    JAVELIN_OPTION("max_unflushed_memtable_bytes", ReadNumber, max_unflushed_memtable_bytes),
+    JAVELIN_OPTION("manifest_scan_batch_size", ReadNumber, manifest_scan_batch_size),
+    JAVELIN_OPTION("backpressure_log_interval_ms", ReadMilliseconds, backpressure_log_interval),
+    JAVELIN_OPTION("enable_memtable", ReadBool, enable_memtable),
+};
+#undef JAVELIN_OPTION
+
+const Option& FindOption(const std::string& name) {
+  for (const Option& option : kOptions) {
+    if (name == option.name) return option;
+  }
+  throw nb::type_error(fmt::format("unknown writer option '{}'", name).c_str());
+}
+
+// ---- the table's entry ----
+
+Handle<Dataset> Initialize(const Handle<Dataset>& self, const std::optional<std::vector<std::string>>& maintained_indexes,
+                           const std::optional<std::string>& bucket_column, std::optional<int64_t> num_buckets,
+                           const std::optional<std::string>& identity_column, bool unsharded,
+                           const nb::dict& writer_defaults) {
+  const Dataset& dataset = *self;
+  memwal::InitializeOptions options;
+  options.maintained_indexes = maintained_indexes;
+  options.unsharded = unsharded;
+  options.bucket_column = bucket_column;
+  if (num_buckets.has_value()) ReadNumber("num_buckets", nb::cast(*num_buckets), &options.num_buckets);
+  options.identity_column = identity_column;
+  options.writer_defaults = ParseWriterOptions(writer_defaults);
+  auto changed = WithoutGil([&] { return memwal::Initialize(dataset, options); });
+  return Handle<Dataset>(self.session(), Unwrap(std::move(changed)));
+}
+
+nb::dict ToDict(const table::ShardingField& field) {
+  nb::dict dict;
+  dict["field_id"] = field.field_id;
+  dict["source_ids"] = field.source_ids;
+  dict["transform"] = field.transform;
+  dict["expression"] = field.expression;
+  dict["result_type"] = field.result_type;
+  dict["parameters"] = field.parameters;
+  return dict;
+}
+
+nb::object Details(const Handle<Dataset>& self) {
+  const auto details = Unwrap(table::ReadMemWalDetails(self.object()->manifest()));
+  if (!details.has_value()) return nb::none();
+  nb::list specs;
+  for (const auto& spec : details->sharding_specs) {
+    nb::list fields;
+    for (const auto& field : spec.fields) fields.append(ToDict(field));
+    nb::dict dict;
+    dict["spec_id"] = spec.spec_id;
+    dict["fields"] = fields;
+    specs.append(dict);
+  }
+  nb::dict dict;
+  dict["num_shards"] = details->num_shards;
+  dict["maintained_indexes"] = details->maintained_indexes;
+  dict["maintain_all_indexes"] = details->maintain_all_indexes.value_or(false);
+  dict["writer_config_defaults"] = details->writer_config_defaults;
+  dict["sharding_specs"] = specs;
+  return dict;
+}
+
+}  // namespace
+
+memwal::WriterOptions ParseWriterOptions(const nb::dict& given) {
+  memwal::WriterOptions options;
+  for (auto [key, value] : given) {
+    const Option& option = FindOption(nb::cast<std::string>(key));
+    option.read(option.name, value, &options);
+  }
+  return options;
+}
+
+nb::dict ToDict(const memwal::ShardManifest& manifest) {
+  nb::list sstables;
+  for (const auto& entry : manifest.sstables) {
+    nb::dict sstable;
+    sstable["generation"] = entry.generation.value();
+    sstable["path"] = entry.path;
+    sstable["in_memory_bytes"] = entry.in_memory_bytes;
+    sstable["physical_rows"] = entry.physical_rows;
+    sstable["primary_key_bytes"] = entry.primary_key_bytes;
+    sstables.append(sstable);
+  }
+  nb::dict fields;
+  for (const auto& [name, bytes] : manifest.shard_fields) fields[name.c_str()] = nb::bytes(bytes.data(), bytes.size());
+  nb::dict dict;
+  dict["shard_id"] = manifest.shard_id.ToString();
+  dict["version"] = manifest.version.value();
+  dict["shard_spec_id"] = manifest.shard_spec_id;
+  dict["shard_fields"] = fields;
+  dict["writer_epoch"] = manifest.writer_epoch.value();
+  dict["replay_after"] = manifest.replay_after.value();
+  dict["wal_position_last_seen"] = manifest.wal_position_last_seen.value();
+  dict["current_generation"] = manifest.current_generation.value();
+  dict["sstables"] = sstables;
+  dict["status"] = manifest.status == memwal::ShardStatus::kSealed ? "sealed" : "active";
+  return dict;
+}
+
+void RegisterMemWal(nb::module_& module) {
+  module.def("initialize_mem_wal", &Initialize, nb::arg("dataset"), nb::kw_only(),
+             nb::arg("maintained_indexes").none(), nb::arg("bucket_column").none(), nb::arg("num_buckets").none(),
+             nb::arg("identity_column").none(), nb::arg("unsharded"), nb::arg("writer_defaults"));
+  module.def("mem_wal_details", &Details, nb::arg("dataset"));
+}
+
+}  // namespace javelin::python

@@ -1,0 +1,23 @@
+// What Python sees of MemWAL: options, table details, shard writers, tickets, fresh views.
+#pragma once
+
+#include <memory>
+
+#include <nanobind/nanobind.h>
+
+#include "javelin/memwal/shard_manifest.h"
+#include "javelin/memwal/writer_options.h"
+
+namespace javelin::python {
+
+// The options that `given` holds, by their Python names; a name we do not know is a bug of the package. TypeError: not a number
+// (or not a bool). InvalidInput: out of range.
+memwal::WriterOptions ParseWriterOptions(const nanobind::dict& given);
+
+nanobind::dict ToDict(const memwal::ShardManifest& manifest);
+
+void RegisterMemWal(nanobind::module_& module);
+void RegisterShardWriter(nanobind::module_& module);
+void RegisterFreshView(nanobind::module_& module);
+
+}  // namespace javelin::python

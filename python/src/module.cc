@@ -1,0 +1,23 @@
+// The extension module `_javelin_core`. Thin on purpose: names, defaults, documentation and conversions of Python data are
+// those of the package `javelin`; this module only crosses the border (docs of each function: the header it calls).
+#include <arrow/compute/initialize.h>
+#include <nanobind/nanobind.h>
+
+#include "src/arrow_bridge.h"
+#include "src/dataset.h"
+#include "src/errors.h"
+#include "src/mem_wal.h"
+#include "src/wake_queue.h"
+
+NB_MODULE(_javelin_core, module) {
+  namespace python = javelin::python;
+  python::RegisterErrors(module);
+  python::Check(arrow::compute::Initialize());
+  python::RegisterArrowBridge(module);
+  python::RegisterDataset(module);
+  python::RegisterMemWal(module);
+  python::RegisterWakeQueue(module);
+  python::RegisterShardWriter(module);
+  python::RegisterFreshView(module);
+  module.attr("__version__") = JAVELIN_VERSION;
+}
