@@ -96,10 +96,7 @@ class SimRuntime final : public Runtime {
   explicit SimRuntime(std::shared_ptr<SimScheduler> scheduler) : scheduler_(std::move(scheduler)) {}
 
   TimePoint Now() override { return scheduler_->now; }
-  Duration WallTime() override {
-    constexpr std::chrono::seconds kStart{1'767'225'600};  // the simulated world begins in 2026
-    return kStart + scheduler_->now.time_since_epoch() + scheduler_->CurrentActor().wall_skew;
-  }
+  Duration WallTime() override { return scheduler_->WorldTime() + scheduler_->CurrentActor().wall_skew; }
   uint64_t Random() override { return scheduler_->product_random.Next(); }
 
   void Sleep(Duration duration) override {

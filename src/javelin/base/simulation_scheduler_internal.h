@@ -119,6 +119,8 @@ class SimScheduler {
   // One stream per purpose, so that a further draw for one does not move all the others.
   SeededRandom setup_random, schedule_random, fault_random, crash_random, product_random, plan_random;
   TimePoint now{std::chrono::seconds(1000)};
+  // Since the Unix epoch, without any actor's skew; the simulated world begins in 2026.
+  Duration WorldTime() const { return std::chrono::seconds(1'767'225'600) + now.time_since_epoch(); }
   uint64_t hash = 0;
   uint64_t switches = 0;
   uint64_t sync_points = 0;

@@ -12,26 +12,29 @@ constexpr uint32_t kPageSize = 1000;  // as in the large object stores
 
 class BufferedWriter final : public ObjectWriter {
  public:
-  explicit BufferedWriter(std::function<arrow::Status(const BufferPtr&)> put) : put_(std::move(put)) {}
+  BufferedWriter(BytesCallback part, BytesCallback put) : part_(std::move(part)), put_(std::move(put)) {}
 
   arrow::Status Write(BufferPtr bytes) override {
-    if (finished_) return Closed("write to an object that is finished");
+    ARROW_RETURN_NOT_OK(state_);
+    if (part_) state_ = part_(bytes);
+    ARROW_RETURN_NOT_OK(state_);
     bytes_written_ += bytes->size();
     pieces_.push_back(std::move(bytes));
     return arrow::Status::OK();
   }
 
   arrow::Status Finish() override {
-    if (finished_) return Closed("this object is finished already");
-    finished_ = true;
+    ARROW_RETURN_NOT_OK(state_);
+    state_ = Closed("this object is finished already");
     ARROW_ASSIGN_OR_RAISE(const BufferPtr whole, arrow::ConcatenateBuffers(pieces_));
     return put_(whole);
   }
 
  private:
-  const std::function<arrow::Status(const BufferPtr&)> put_;
+  const BytesCallback part_;
+  const BytesCallback put_;
   arrow::BufferVector pieces_;
-  bool finished_ = false;
+  arrow::Status state_;  // what every further call answers
 };
 
 class MapStore final : public ObjectStore {
@@ -81,7 +84,7 @@ class MapStore final : public ObjectStore {
   }
   arrow::Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key) override {
     ARROW_RETURN_NOT_OK(CheckKey(key));
-    return MakeBufferedWriter([this, key](const BufferPtr& bytes) { return Put(key, bytes); });
+    return MakeBufferedWriter(nullptr, [this, key](const BufferPtr& bytes) { return Put(key, bytes); });
   }
   bool lists_in_order() const override { return true; }
   std::string Describe(const std::string& key) const override { return fmt::format("memory://{}", key); }
@@ -102,8 +105,8 @@ std::shared_ptr<ObjectStore> MakeMapStore(std::shared_ptr<ObjectMap> map, std::u
   return std::make_shared<MapStore>(std::move(map), std::move(lock), std::move(wall_time));
 }
 
-std::unique_ptr<ObjectWriter> MakeBufferedWriter(std::function<arrow::Status(const BufferPtr&)> put) {
-  return std::make_unique<BufferedWriter>(std::move(put));
+std::unique_ptr<ObjectWriter> MakeBufferedWriter(BytesCallback part, BytesCallback put) {
+  return std::make_unique<BufferedWriter>(std::move(part), std::move(put));
 }
 
 }  // namespace internal

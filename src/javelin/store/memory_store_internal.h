@@ -14,7 +14,9 @@ namespace javelin::internal {
 std::shared_ptr<ObjectStore> MakeMapStore(std::shared_ptr<ObjectMap> map, std::unique_ptr<Mutex> lock,
                                           std::function<Duration()> wall_time);
 
-// Collects the pieces of a streamed object and hands the whole to `put` at Finish.
-std::unique_ptr<ObjectWriter> MakeBufferedWriter(std::function<arrow::Status(const BufferPtr&)> put);
+// Collects the pieces of a streamed object, telling `part` of each (may be empty), and hands the whole to `put` at
+// Finish. After a failure every further call answers with it.
+using BytesCallback = std::function<arrow::Status(const BufferPtr&)>;
+std::unique_ptr<ObjectWriter> MakeBufferedWriter(BytesCallback part, BytesCallback put);
 
 }  // namespace javelin::internal

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "javelin/base/error.h"
+#include "javelin/store/sim_store.h"
 #include "javelin/store/stores.h"
 
 namespace javelin {
@@ -52,6 +53,23 @@ class LocalWorld final : public ThreadWorld {
 
  private:
   std::string folder_;
+};
+
+// Without faults: the seed still picks latencies, page sizes and who runs.
+class SimWorld final : public World {
+ public:
+  SimWorld() : simulation_(11), store_(simulation_, {.faults = false}) {}
+  void Run(const std::function<void()>& body) override {
+    simulation_.StartActor("test", Duration(0), body);
+    const arrow::Status status = simulation_.RunAll();
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  Runtime& runtime() override { return *simulation_.runtime(); }
+  ObjectStore& store() override { return store_; }
+
+ private:
+  Simulation simulation_;
+  SimStore store_;
 };
 
 struct WorldParam {
@@ -124,7 +142,8 @@ TEST_P(ObjectStoreContract, ListsByPrefix) {
 
 INSTANTIATE_TEST_SUITE_P(
     Stores, ObjectStoreContract,
-    testing::Values(WorldParam{"memory", [] { return std::make_unique<MemoryWorld>(); }},
+    testing::Values(WorldParam{"simulated", [] { return std::make_unique<SimWorld>(); }},
+                    WorldParam{"memory", [] { return std::make_unique<MemoryWorld>(); }},
                     WorldParam{"local", [] { return std::make_unique<LocalWorld>(true); }, false},
                     WorldParam{"local_no_sync", [] { return std::make_unique<LocalWorld>(false); }, false}),
     [](const auto& info) { return info.param.name; });
