@@ -1,0 +1,233 @@
+"""One shard, two libraries: what one writes the other opens, replays, appends to and fences.
+
+The peer sees unflushed rows of a shard only through a writer of its own: it claims the shard, writes a sentinel and replays.
+"""
+
+import random
+import uuid
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import javelin
+from peer import Peer, PeerError
+
+SCHEMA = pa.schema([
+    pa.field("id", pa.int64(), nullable=False, metadata={"lance-schema:unenforced-primary-key": "true"}),
+    pa.field("text", pa.string()),
+    pa.field("score", pa.float64()),
+])
+
+
+def rows(*keys, tag="v"):
+    return pa.table({"id": pa.array(keys, pa.int64()), "text": [f"{tag}{key}" for key in keys],
+                     "score": [key / 2 for key in keys]}, schema=SCHEMA)
+
+
+def by_id(table_or_rows):
+    found = table_or_rows.to_pylist() if isinstance(table_or_rows, (pa.Table, pa.RecordBatch)) else table_or_rows
+    result = {row["id"]: (row["text"], row["score"]) for row in found}
+    assert len(result) == len(found), "an id comes twice"
+    return result
+
+
+def expect(*keys, tag="v"):
+    return {key: (f"{tag}{key}", key / 2) for key in keys}
+
+
+@pytest.fixture
+def shard():
+    return str(uuid.uuid4())
+
+
+@pytest.fixture
+def peer():
+    with Peer() as process:
+        yield process
+
+
+def made_by_us(path, base=rows(1, 2, 3)):
+    uri = str(path / "ours.lance")
+    javelin.write_dataset(base, uri).initialize_mem_wal(unsharded=True)
+    return uri
+
+
+def made_by_peer(peer, path, base=rows(1, 2, 3)):
+    uri = str(path / "theirs.lance")
+    peer.run("lance.write_dataset(base, uri).initialize_mem_wal(unsharded=True)", uri=uri, base=base)
+    return uri
+
+
+def peer_writer(peer, uri, shard, **options):
+    peer.run("w = lance.dataset(uri).mem_wal_writer(shard, **options)", uri=uri, shard=shard,
+             options={"max_wal_flush_interval_ms": 5, **options})
+
+
+def peer_scan(peer):
+    return by_id(peer.value("w.lsm_scanner().to_table()").select(SCHEMA.names))
+
+
+def our_writer(uri, shard, **options):
+    return javelin.dataset(uri).mem_wal_writer(shard, commit_mode="eager", **options)
+
+
+def our_scan(writer):
+    return by_id(writer.lsm_scanner().to_table())
+
+
+def wal_objects(uri, shard):
+    return sorted(Path(uri, "_mem_wal", shard, "wal").glob("*.arrow"))
+
+
+def test_peer_replays_puts_to_and_flushes_our_shard(tmp_path, peer, shard):
+    uri = made_by_us(tmp_path)
+    with our_writer(uri, shard) as ours:
+        ours.put(rows(3, 4, 5, tag="ours"))
+        ours.put(rows(5, 6, tag="again"))
+        ours.delete(pa.table({"id": pa.array([1, 4], pa.int64())}))
+        expected = {**expect(2), **expect(3, tag="ours"), **expect(5, 6, tag="again")}
+        assert our_scan(ours) == expected
+    peer_writer(peer, uri, shard)
+    assert peer_scan(peer) == expected
+    peer.run("w.put(batch)", batch=rows(7, 2, tag="peer"))
+    expected |= expect(7, 2, tag="peer")
+    assert peer_scan(peer) == expected
+    peer.run("w.close()")  # flushes everything into an SSTable
+    peer_writer(peer, uri, shard)
+    assert peer_scan(peer) == expected
+
+
+def test_we_replay_a_shard_whose_peer_was_killed(tmp_path, peer, shard):
+    uri = made_by_peer(peer, tmp_path)
+    peer_writer(peer, uri, shard)
+    peer.run("w.put(a); w.put(b); w.delete(keys)", a=rows(3, 4, 5, tag="peer"), b=rows(5, 6, tag="again"),
+             keys=pa.table({"id": pa.array([1, 4], pa.int64())}))
+    expected = {**expect(2), **expect(3, tag="peer"), **expect(5, 6, tag="again")}
+    assert peer_scan(peer) == expected
+    peer.kill()
+    with our_writer(uri, shard) as ours:
+        assert our_scan(ours) == expected
+        assert by_id(javelin.dataset(uri).fresh().to_table()) == expected
+        ours.put(rows(7, 2, tag="ours"))
+        expected |= expect(7, 2, tag="ours")
+        assert our_scan(ours) == expected
+    with Peer() as second:
+        peer_writer(second, uri, shard)
+        assert peer_scan(second) == expected
+
+
+def test_a_shard_flushed_by_the_peer_is_refused_for_reading_until_we_read_sstables(tmp_path, peer, shard):
+    uri = made_by_peer(peer, tmp_path)
+    peer_writer(peer, uri, shard)
+    peer.run("w.put(a); w.close()", a=rows(4, tag="peer"))
+    with pytest.raises(javelin.errors.NotSupported, match="_gen_1"):
+        javelin.dataset(uri).fresh()
+    with our_writer(uri, shard) as ours:  # writing goes on; only reading would be partial
+        ours.put(rows(5, tag="ours"))
+        with pytest.raises(javelin.errors.NotSupported):
+            ours.lsm_scanner().to_table()
+    with Peer() as second:
+        peer_writer(second, uri, shard)
+        assert peer_scan(second) == {**expect(1, 2, 3), **expect(4, tag="peer"), **expect(5, tag="ours")}
+
+
+def test_our_claim_fences_the_peer(tmp_path, peer, shard):
+    uri = made_by_us(tmp_path)
+    peer_writer(peer, uri, shard)
+    peer.run("w.put(a)", a=rows(4, tag="peer"))
+    with our_writer(uri, shard) as ours:
+        with pytest.raises(PeerError, match="(?i)fence|epoch"):
+            peer.run("w.put(a)", a=rows(5, tag="late"))
+        assert our_scan(ours) == {**expect(1, 2, 3), **expect(4, tag="peer")}
+
+
+def test_the_peers_claim_fences_us(tmp_path, peer, shard):
+    uri = made_by_us(tmp_path)
+    ours = our_writer(uri, shard)
+    ours.put(rows(4, tag="ours"))
+    peer_writer(peer, uri, shard)
+    for attempt in (lambda: ours.put(rows(5, tag="late")), lambda: ours.put(rows(6, tag="late")), ours.lsm_scanner, ours.close):
+        with pytest.raises(javelin.errors.FencedPeerClaimedEpoch) as failure:
+            attempt()
+        assert shard in str(failure.value)
+    assert ours.memtable_stats()["generation"] == 1
+    assert peer_scan(peer) == {**expect(1, 2, 3), **expect(4, tag="ours")}
+
+
+def test_many_generations_in_our_log(tmp_path, peer, shard):
+    """Small limits freeze often; the peer flushes one generation after the other while it replays."""
+    uri = made_by_us(tmp_path)
+    with our_writer(uri, shard, max_memtable_rows=5) as ours:
+        for key in range(10, 33):
+            ours.put(rows(key, tag="a"))
+        ours.put(rows(10, 31, tag="b"))
+        expected = {**expect(1, 2, 3), **expect(*range(10, 33), tag="a"), **expect(10, 31, tag="b")}
+        assert our_scan(ours) == expected
+    with our_writer(uri, shard) as again:
+        assert our_scan(again) == expected
+    peer_writer(peer, uri, shard)
+    assert peer_scan(peer) == expected
+
+
+def test_the_log_of_either_opens_under_any_limits_here(tmp_path, peer, shard):
+    """P10: the peer refuses a generation that is larger than its own limits; we grow."""
+    uri = made_by_peer(peer, tmp_path)
+    peer_writer(peer, uri, shard)
+    peer.run("for key in range(30): w.put(pa.table({'id': pa.array([key], pa.int64()), 'text': [f'v{key}'], "
+             "'score': [key / 2]}, schema=schema))", schema=SCHEMA)
+    peer.kill()
+    with our_writer(uri, shard, max_memtable_batches=10, max_memtable_rows=20) as ours:
+        assert our_scan(ours) == expect(*range(30))
+        ours.put(rows(30))
+        assert our_scan(ours) == expect(*range(31))
+
+
+def test_log_objects_are_contiguous_and_never_rewritten(tmp_path, peer, shard):
+    uri = made_by_us(tmp_path)
+    with our_writer(uri, shard) as ours:
+        ours.put(rows(4))
+    before = {path.name: path.read_bytes() for path in wal_objects(uri, shard)}
+    peer_writer(peer, uri, shard)
+    peer.run("w.put(a)", a=rows(5))
+    peer.kill()
+    with our_writer(uri, shard) as ours:
+        ours.put(rows(6))
+    names = {path.name for path in wal_objects(uri, shard)}
+    positions = sorted(int(name[:64][::-1], 2) for name in names)
+    assert positions == list(range(1, len(positions) + 1))
+    assert all(Path(uri, "_mem_wal", shard, "wal", name).read_bytes() == data for name, data in before.items())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_turns_of_both_libraries(tmp_path, shard, seed):
+    """Both write to one shard in turn, each killed or dropped without flushing, against a plain map."""
+    random_source = random.Random(seed)
+    with Peer() as first:
+        uri = made_by_us(tmp_path) if seed % 2 else made_by_peer(first, tmp_path)
+    model = expect(1, 2, 3)
+    for turn in range(6):
+        operations = [("delete", random_source.sample(range(20), 2)) if random_source.random() < 0.3 else
+                      ("put", random_source.sample(range(20), random_source.randint(1, 6))) for _ in range(5)]
+        batches = [pa.table({"id": pa.array(keys, pa.int64())}) if kind == "delete" else rows(*keys, tag=f"t{turn}.{number}.")
+                   for number, (kind, keys) in enumerate(operations)]
+        if turn % 2:
+            with Peer() as peer:
+                peer_writer(peer, uri, shard)
+                assert peer_scan(peer) == model
+                for (kind, _), batch in zip(operations, batches):
+                    peer.run(f"w.{kind}(batch)", batch=batch)
+        else:
+            ours = our_writer(uri, shard)
+            assert our_scan(ours) == model
+            for (kind, _), batch in zip(operations, batches):
+                getattr(ours, kind)(batch)
+            del ours
+        for (kind, keys), batch in zip(operations, batches):
+            if kind == "delete":
+                for key in keys:
+                    model.pop(key, None)
+            else:
+                model |= by_id(batch)
+    with our_writer(uri, shard) as ours:
+        assert our_scan(ours) == model
