@@ -1,0 +1,143 @@
+"""Durable single-row puts: group commit under many callers, and the latency of a lone put, beside the released peer.
+
+Interval mode: 32 threads put single rows at the default tick (100 ms). Goal: at most one WAL object a tick, and at least
+0.9 x callers puts a tick. Eager mode: one caller. Goal: a put costs at most 3x (aim 1.5x) one put-if-absent of the same bytes
+on the same file system. The peer never syncs a file, so it stands beside us with `sync` off; ours runs once more with it on.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import pyarrow as pa
+
+CALLERS = 32
+TICK_SECONDS = 0.1
+SECONDS = 4.0
+LONE_PUTS = 400
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False, metadata={"lance-schema:unenforced-primary-key": "true"}),
+                    pa.field("text", pa.string())])
+
+
+def one_row(key):
+    return pa.record_batch([pa.array([key], pa.int64()), pa.array([f"text of row {key}"])], schema=SCHEMA)
+
+
+def open_writer(library, folder, sync, **options):
+    """A writer on a fresh table, and the folder of its log; `library` is our package or the peer's."""
+    uri, shard = str(folder / f"{uuid.uuid4().hex}.lance"), str(uuid.uuid4())
+    storage = {} if sync is None else {"storage_options": {"sync": str(sync).lower()}}
+    library.write_dataset(pa.Table.from_batches([one_row(0)]), uri, **storage).initialize_mem_wal(unsharded=True)
+    writer = library.dataset(uri, **storage).mem_wal_writer(shard, **options)
+    return writer, Path(uri, "_mem_wal", shard, "wal")
+
+
+def many_callers(library, folder, sync):
+    """Durable puts of CALLERS threads for SECONDS: puts and WAL objects, per tick and per second."""
+    writer, wal = open_writer(library, folder, sync)
+    counts, stop = [0] * CALLERS, threading.Event()
+
+    def run(caller):
+        while not stop.is_set():
+            writer.put(one_row(caller * 1_000_000 + counts[caller]))
+            counts[caller] += 1
+
+    threads = [threading.Thread(target=run, args=(caller,)) for caller in range(CALLERS)]
+    started = time.monotonic()
+    for thread in threads:
+        thread.start()
+    time.sleep(SECONDS)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    ticks = (time.monotonic() - started) / TICK_SECONDS
+    objects = len(list(wal.glob("*.arrow")))
+    writer.close()
+    return {"puts_per_second": sum(counts) / ticks / TICK_SECONDS, "puts_per_tick": sum(counts) / ticks,
+            "objects_per_tick": objects / ticks}
+
+
+def put_if_absent_seconds(folder, data, sync):
+    """One create-if-absent by hand, as any store on a POSIX file system must do it: staging file, link, unlink."""
+    staging, target = folder / f".{uuid.uuid4().hex}.tmp", folder / f"{uuid.uuid4().hex}.arrow"
+    started = time.perf_counter()
+    descriptor = os.open(staging, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    os.write(descriptor, data)
+    if sync:
+        os.fsync(descriptor)
+    os.close(descriptor)
+    os.link(staging, target)
+    os.unlink(staging)
+    if sync:
+        directory = os.open(folder, os.O_RDONLY)
+        os.fsync(directory)
+        os.close(directory)
+    return time.perf_counter() - started
+
+
+def lone_caller(library, folder, sync):
+    """Median latency of one durable put in eager mode, and of one put-if-absent of the same bytes, alternating."""
+    writer, wal = open_writer(library, folder, sync, commit_mode="eager")
+    by_hand = folder / uuid.uuid4().hex
+    by_hand.mkdir()
+    writer.put(one_row(1))
+    data = next(wal.glob("*.arrow")).read_bytes()
+    puts, creates = [], []
+    for key in range(2, LONE_PUTS + 2):
+        batch = one_row(key)
+        started = time.perf_counter()
+        writer.put(batch)
+        puts.append(time.perf_counter() - started)
+        creates.append(put_if_absent_seconds(by_hand, data, sync))
+    writer.close()
+    return {"put_us": 1e6 * statistics.median(puts), "create_us": 1e6 * statistics.median(creates), "bytes": len(data)}
+
+
+def peer_figures(folder):
+    """The peer in a process of its own."""
+    done = subprocess.run([sys.executable, __file__, "--peer", str(folder)], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def row(name, ours, other, goal, holds):
+    return {"name": name, "ours": ours, "other": other, "ratio": ours / other, "goal": goal, "holds": holds}
+
+
+def run():
+    """Rows for scripts/bench: what was measured, ours, the other's, ours / other's, the goal and whether it holds."""
+    import javelin
+
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        peer = peer_figures(folder)
+        for sync in (False, True):
+            label = "fsync on" if sync else "fsync off"
+            many, lone = many_callers(javelin, folder, sync), lone_caller(javelin, folder, sync)
+            rows += [
+                row(f"{CALLERS} callers, puts/s, {label}", many["puts_per_second"], peer["puts_per_second"], "", True),
+                row(f"{CALLERS} callers, puts a tick, {label}", many["puts_per_tick"], peer["puts_per_tick"],
+                    f">= {0.9 * CALLERS:.1f}", many["puts_per_tick"] >= 0.9 * CALLERS),
+                row(f"{CALLERS} callers, objects a tick, {label}", many["objects_per_tick"], peer["objects_per_tick"], "<= 1",
+                    many["objects_per_tick"] <= 1),
+                row(f"lone eager put beside one create-if-absent of its {lone['bytes']} bytes, us, {label}", lone["put_us"],
+                    lone["create_us"], "ratio <= 3 (aim 1.5)", lone["put_us"] <= 3 * lone["create_us"]),
+            ]
+    return rows
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--peer", type=Path, required=True)
+    import lance
+
+    with tempfile.TemporaryDirectory(dir=parser.parse_args().peer) as private:
+        print(json.dumps(many_callers(lance, Path(private), None)))
