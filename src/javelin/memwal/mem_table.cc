@@ -1,0 +1,56 @@
+#include "javelin/memwal/mem_table.h"
+
+#include "javelin/base/error.h"
+
+namespace javelin::memwal {
+
+arrow::Result<RowKeyEncoder> RowKeyEncoder::Make(const ShardSchemas& schemas) {
+  std::vector<std::shared_ptr<arrow::DataType>> types;
+  for (const int column : schemas.key_columns()) types.push_back(schemas.storage()->field(column)->type());
+  ARROW_ASSIGN_OR_RAISE(auto encoder, KeyEncoder::Make(std::move(types)));
+  return RowKeyEncoder(std::move(encoder), schemas.key_columns());
+}
+
+arrow::Result<std::vector<std::string>> RowKeyEncoder::Encode(const arrow::RecordBatch& batch) const {
+  std::vector<std::shared_ptr<arrow::Array>> key_columns;
+  for (const int column : columns_) key_columns.push_back(batch.column(column));
+  std::vector<std::string> keys;
+  keys.reserve(batch.num_rows());
+  ARROW_RETURN_NOT_OK(encoder_.Encode(key_columns, &keys));
+  return keys;
+}
+
+MemTable::MemTable(std::shared_ptr<const MemTableContext> context, Generation generation, GlobalBatch global_offset)
+    : context_(std::move(context)), generation_(generation), store_(global_offset) {
+  if (context_->keys.has_value()) key_index_ = std::make_unique<KeyIndex>();
+}
+
+arrow::Result<uint64_t> MemTable::ApplyIndexes(LocalBatch end) {
+  const LocalBatch start = indexed();
+  if (end <= start) return 0;
+  if (end > store_.committed()) {
+    return Internal("batches [{}, {}) of generation {} are to be indexed, but only {} are committed", start, end, generation_,
+                    store_.committed());
+  }
+  for (uint64_t i = start.value(); key_index_ != nullptr && i < end.value(); ++i) {
+    ARROW_ASSIGN_OR_RAISE(const auto keys, context_->keys->Encode(*store_[i].batch));
+    for (const std::string& key : keys) ARROW_RETURN_NOT_OK(key_index_->Add(key));
+  }
+  return store_.RowsBefore(end) - store_.RowsBefore(start);
+}
+
+bool MemTable::IsTombstone(const arrow::RecordBatch& batch, int64_t row) const {
+  const auto& marker = static_cast<const arrow::BooleanArray&>(*batch.column(batch.num_columns() - 1));
+  return marker.Value(row);
+}
+
+bool MustFreeze(const MemTable& table, const FreezeLimits& limits, uint64_t incoming_batches, uint64_t incoming_rows) {
+  const uint64_t batches = table.store().committed().value();
+  if (batches == 0) return false;
+  if (table.store().row_bytes() >= limits.max_row_bytes) return true;
+  if (table.resident_bytes() >= limits.max_resident_bytes) return true;
+  if (batches + incoming_batches > limits.max_batches) return true;
+  return table.store().num_rows() + incoming_rows > limits.max_rows;
+}
+
+}  // namespace javelin::memwal

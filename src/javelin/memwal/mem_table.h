@@ -1,0 +1,102 @@
+// One generation of a shard in memory: batches, the key index over them, and what of them may be read.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <arrow/result.h>
+#include <arrow/type_fwd.h>
+
+#include "javelin/base/ids.h"
+#include "javelin/memwal/batch_store.h"
+#include "javelin/memwal/cursors.h"
+#include "javelin/memwal/key_encoding.h"
+#include "javelin/memwal/key_index.h"
+#include "javelin/memwal/shard_schemas.h"
+
+namespace javelin::memwal {
+
+// What the flush of a MemTable will keep in memory for the key filter of its SSTable; counted from the start so that the memory
+// ceiling holds while flushing.
+inline constexpr uint64_t kKeyFilterBytes = 32'768;
+
+// Encodes the key of every row of a batch of the storage schema.
+class RowKeyEncoder {
+ public:
+  // InvalidInput: a key column of a type that is no key type. Without a key: nothing to encode.
+  static arrow::Result<RowKeyEncoder> Make(const ShardSchemas& schemas);
+  arrow::Result<std::vector<std::string>> Encode(const arrow::RecordBatch& batch) const;
+
+ private:
+  RowKeyEncoder(KeyEncoder encoder, std::vector<int> columns) : encoder_(std::move(encoder)), columns_(std::move(columns)) {}
+  KeyEncoder encoder_;
+  std::vector<int> columns_;
+};
+
+// What all MemTables of a writer share: schemas, key encoding, and the writer's durable cursor.
+struct MemTableContext {
+  std::shared_ptr<const ShardSchemas> schemas;
+  std::optional<RowKeyEncoder> keys;  // absent without a primary key
+  // A row may be read once it is durable; false: once it is indexed.
+  bool durable_write = true;
+  std::shared_ptr<const MonotonicCount> durable;
+};
+
+class MemTable {
+ public:
+  MemTable(std::shared_ptr<const MemTableContext> context, Generation generation, GlobalBatch global_offset);
+
+  Generation generation() const { return generation_; }
+  const ShardSchemas& schemas() const { return *context_->schemas; }
+  const MemTableContext& context() const { return *context_; }
+  const BatchStore& store() const { return store_; }
+  const KeyIndex* key_index() const { return key_index_.get(); }  // nullptr without a primary key
+
+  // Producer only (BatchStore). Batches of schemas().storage().
+  void Insert(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches) { store_.Append(batches); }
+
+  // Brings every index from indexed() to `end`; the cursor does not move. Returns how many rows that were; 0 if the indexes are
+  // there already. One task at a time. After an error the indexes may hold a part of the rows: the writer is lost.
+  // Internal: `end` is not in the store.
+  arrow::Result<uint64_t> ApplyIndexes(LocalBatch end);
+  // The second half: the rows below `end` are in every index.
+  void AdvanceIndexed(LocalBatch end) { indexed_.RaiseTo(end.value()); }
+  LocalBatch indexed() const { return LocalBatch(indexed_.Get()); }
+
+  // Batches of this table that are in the log.
+  LocalBatch durable() const { return LocalEnd(GlobalBatch(context_->durable->Get()), store_.global_offset(), store_.committed()); }
+  // Batches that may be read; derived on every call.
+  LocalBatch Visible() const { return context_->durable_write ? std::min(indexed(), durable()) : indexed(); }
+
+  // The newest log entry that holds rows of this table: what a flush of it covers. Log task or replay only.
+  void NoteEntry(WalPosition position) { last_entry_.RaiseTo(position.value()); }
+  WalPosition last_entry() const { return WalPosition(last_entry_.Get()); }
+
+  bool IsTombstone(const arrow::RecordBatch& batch, int64_t row) const;
+
+  uint64_t index_bytes() const { return (key_index_ == nullptr ? 0 : key_index_->memory_bytes()) + kKeyFilterBytes; }
+  uint64_t resident_bytes() const { return store_.retained_bytes() + index_bytes(); }
+
+ private:
+  const std::shared_ptr<const MemTableContext> context_;
+  const Generation generation_;
+  BatchStore store_;
+  std::unique_ptr<KeyIndex> key_index_;
+  MonotonicCount indexed_;
+  MonotonicCount last_entry_;
+};
+
+// When a MemTable stops taking rows. Rows and batches are capacities, bytes are triggers.
+struct FreezeLimits {
+  uint64_t max_row_bytes;
+  uint64_t max_resident_bytes;
+  uint64_t max_rows;
+  uint64_t max_batches;
+};
+
+// The one freeze rule, for puts and replay: the table is not empty, and it is over a byte limit or has no room for what comes.
+bool MustFreeze(const MemTable& table, const FreezeLimits& limits, uint64_t incoming_batches, uint64_t incoming_rows);
+
+}  // namespace javelin::memwal
