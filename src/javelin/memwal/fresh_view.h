@@ -35,8 +35,9 @@ class FreshView {
   const Dataset& base() const;
   std::shared_ptr<arrow::Schema> arrow_schema() const;
 
- private:
   struct Impl;
+
+ private:
   explicit FreshView(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
 };

@@ -24,6 +24,8 @@ class MemTable;
 // The answer of a put that did not wait. Copyable.
 class Ticket {
  public:
+  struct State;
+
   // Returns when the rows are visible (with durable_write: in the log as well). The writer's terminal error if it failed
   // meanwhile: the outcome of the put is then unknown. Cancelled if the deadline passes. Context T.
   arrow::Status Wait(TimePoint deadline = kNoDeadline) const;
@@ -35,8 +37,8 @@ class Ticket {
 
  private:
   friend class ShardWriter;
-  struct State;
-  std::shared_ptr<State> state_;
+  explicit Ticket(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
 };
 
 struct WriterStats {

@@ -1,0 +1,70 @@
+// The inside of a ShardWriter: who holds what, and in which order it ends.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "javelin/memwal/index_task.h"
+#include "javelin/memwal/shard_writer.h"
+#include "javelin/memwal/ticket_internal.h"
+#include "javelin/memwal/wal_task.h"
+#include "javelin/memwal/writer_counters.h"
+#include "javelin/memwal/writer_registry.h"
+#include "javelin/memwal/writer_state.h"
+
+namespace javelin::memwal {
+
+// Everything that an open decides before it touches the shard (step O1).
+struct OpenPlan {
+  Uuid shard;
+  uint32_t spec_id = 0;
+  ResolvedWriterOptions options;
+  FreezeLimits limits;
+  std::shared_ptr<MemTableContext> context;  // its cursor is set when the writer state is made
+  std::vector<std::string> warnings;
+
+  // InvalidInput, NotFound (no MemWAL on the table), NotSupported. No request.
+  static arrow::Result<OpenPlan> Make(const Dataset& dataset, const std::string& shard_id, const WriterOptions& options);
+};
+
+// `mutex` is the writer's state lock: it orders inserts and freezes, and is held for memory work only. The tasks take no lock
+// over I/O; they read the resident set and the cursors.
+struct ShardWriter::Impl {
+  Impl(Dataset dataset, OpenPlan plan, std::shared_ptr<WriterState> state, WalLog log);
+
+  // ---- shard_writer_put.cc ----
+  arrow::Result<Ticket> Put(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, bool deletes);
+  arrow::Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Shape(
+      const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, bool deletes) const;
+  // Puts the batches into the active MemTable; what had to be frozen for that is appended to `frozen`. Takes `mutex`.
+  arrow::Result<std::shared_ptr<const Ticket::State>> Insert(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches,
+                                                             uint64_t rows, std::vector<std::shared_ptr<MemTable>>* frozen);
+  arrow::Status CheckRoom(const ResidentSet& resident);
+  // Swaps in the next generation and returns the MemTable that is frozen now. With `mutex` held.
+  std::shared_ptr<MemTable> FreezeLocked();
+  // Asks for the index apply and the append that a frozen MemTable still owes; a request that cannot be made is terminal.
+  arrow::Status DispatchFrozen(const MemTable& frozen);
+  void SignalSize(const MemTable& active);
+
+  // ---- shard_writer_close.cc ----
+  arrow::Status Close();
+  arrow::Status Drain();
+  void StopTasks();
+  void Abort();
+
+  const Dataset dataset;
+  const OpenPlan plan;
+  const std::string shard_id;
+  const std::shared_ptr<WriterState> state;
+  const std::shared_ptr<WriterRegistry> registry;
+  WriterCounters counters;
+  Mutex mutex;
+  bool accepting = true;       // guarded by mutex; false from the first Close or Abort on
+  uint64_t size_signals = 0;   // guarded by mutex; multiples of max_wal_buffer_size that the active MemTable has crossed
+  CellSetter<Unit> close_result;
+  IndexTask index;
+  WalTask wal;
+};
+
+}  // namespace javelin::memwal

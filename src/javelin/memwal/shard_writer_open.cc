@@ -1,0 +1,173 @@
+#include "javelin/base/error.h"
+#include "javelin/memwal/replay.h"
+#include "javelin/memwal/shard_writer_internal.h"
+#include "javelin/table/manifest.h"
+#include "javelin/table/mem_wal_details.h"
+
+namespace javelin::memwal {
+
+namespace {
+
+arrow::Result<uint32_t> ResolveSpec(uint32_t asked, const table::MemWalDetails& details) {
+  if (details.sharding_specs.size() > 1) {
+    return NotSupported("the table has {} sharding specs; only one is handled", details.sharding_specs.size());
+  }
+  const uint32_t only = details.sharding_specs.empty() ? 0 : details.sharding_specs.front().spec_id;
+  if (asked == 0 || asked == only) return only;
+  return InvalidInput("shard_spec_id is {}, the table's only sharding spec is {}; leave the option out", asked, only);
+}
+
+// In-memory mirrors of user indexes do not exist yet: queries search the MemTables flat, so leaving them out costs time only.
+std::vector<std::string> IndexesLeftOut(const Dataset& dataset, const table::MemWalDetails& details) {
+  std::vector<std::string> warnings;
+  const auto left_out = [&](const std::string& name) {
+    warnings.push_back(fmt::format("index '{}' is not maintained in memory: new rows are searched without it until they are compacted", name));
+  };
+  if (details.maintain_all_indexes.value_or(false)) {
+    std::set<std::string> names;
+    for (const auto& index : dataset.manifest().indices) {
+      if (!index.fields.empty()) names.insert(index.name);
+    }
+    for (const auto& name : names) left_out(name);
+  }
+  for (const auto& name : details.maintained_indexes) {
+    if (dataset.manifest().FindIndex(name) != nullptr) {
+      left_out(name);
+    } else {
+      warnings.push_back(fmt::format("the table maintains index '{}', which does not exist", name));
+    }
+  }
+  return warnings;
+}
+
+// Takes the shard, makes its log final and reads it: steps O2 to O5. Each method is one step.
+class Opening {
+ public:
+  Opening(const Dataset& dataset, OpenPlan& plan, std::shared_ptr<ShardManifestStore> manifests)
+      : dataset_(dataset), plan_(plan), manifests_(std::move(manifests)), resources_(dataset.session()->resources()) {}
+
+  arrow::Status Claim() {
+    ARROW_ASSIGN_OR_RAISE(manifest_, manifests_->ClaimEpoch(plan_.spec_id));
+    WalLogOptions options;
+    options.max_persist_retries = plan_.options.max_wal_persist_retries;
+    options.persist_retry_base_delay = plan_.options.wal_persist_retry_base_delay;
+    log_.emplace(resources_, dataset_.location().store, manifests_, dataset_.location().root, manifest_.writer_epoch, options);
+    state_ = std::make_shared<WriterState>(resources_, manifests_, manifest_.writer_epoch);
+    plan_.context->durable = state_->durable();
+    replay_.emplace(plan_.context, manifest_, plan_.limits);
+    return arrow::Status::OK();
+  }
+
+  // The sentinel comes first: whatever lies below it is replayed, and nothing can land below it later. A shard that nobody held
+  // before needs none.
+  arrow::Status FenceAndReplay() {
+    if (manifest_.writer_epoch == Epoch(1)) return ReplayLog({}, {});
+    if (resources_.runtime->PlantedBug("writer.replay_before_sentinel")) {
+      ARROW_RETURN_NOT_OK(ReplayLog({}, {}));
+      ARROW_ASSIGN_OR_RAISE(const auto sentinel, log_->WriteSentinel(manifest_));
+      next_ = sentinel.position.Next();
+      return arrow::Status::OK();
+    }
+    ARROW_ASSIGN_OR_RAISE(auto sentinel, log_->WriteSentinel(manifest_));
+    ARROW_RETURN_NOT_OK(ReplayLog(sentinel.position, std::move(sentinel.prefetched)));
+    next_ = sentinel.position.Next();
+    return arrow::Status::OK();
+  }
+
+  // The rows came from the log and are indexed: both cursors say so, else they would be appended and indexed again (row V4).
+  arrow::Status Publish() {
+    ARROW_ASSIGN_OR_RAISE(auto tables, replay_->Finish());
+    if (!resources_.runtime->PlantedBug("writer.replay_does_not_stamp_durable")) {
+      state_->durable()->RaiseTo(tables.active()->store().global_end().value());
+    }
+    state_->ReplaceResident(std::move(tables));
+    log_->SetNextPosition(next_);
+    return arrow::Status::OK();
+  }
+
+  // One manifest write per open, so that the next one finds the tip sooner. Only a hint: a failure costs nothing but requests.
+  void RecordCursor() {
+    const WalPosition last(next_.value() - 1);
+    if (last <= manifest_.wal_position_last_seen) return;
+    const auto recorded = manifests_->CommitUpdate(manifest_.writer_epoch, [last](const ShardManifest& base) {
+      ShardManifest next = base.NextVersion();
+      next.wal_position_last_seen = std::max(base.wal_position_last_seen, last);
+      return arrow::Result<ShardManifest>(std::move(next));
+    });
+    const auto outcome = recorded.Get();
+    if (!outcome.ok()) {
+      plan_.warnings.push_back(fmt::format("the replay cursor could not be recorded ({}): the next open looks longer for the end of the log",
+                                           outcome.status().message()));
+    }
+  }
+
+  const std::shared_ptr<WriterState>& state() const { return state_; }
+  WalLog TakeLog() { return std::move(*log_); }
+
+ private:
+  arrow::Status ReplayLog(std::optional<WalPosition> end, std::vector<BufferPtr> prefetched) {
+    const auto apply = [this](WalPosition position, WalEntry entry) { return replay_->Apply(position, std::move(entry)); };
+    ARROW_ASSIGN_OR_RAISE(next_, log_->Replay(manifest_, end, std::move(prefetched), apply));
+    return arrow::Status::OK();
+  }
+
+  const Dataset& dataset_;
+  OpenPlan& plan_;
+  const std::shared_ptr<ShardManifestStore> manifests_;
+  const Resources resources_;
+  ShardManifest manifest_;
+  std::optional<WalLog> log_;
+  std::shared_ptr<WriterState> state_;
+  std::optional<Replay> replay_;
+  WalPosition next_;
+};
+
+}  // namespace
+
+arrow::Result<OpenPlan> OpenPlan::Make(const Dataset& dataset, const std::string& shard_id, const WriterOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(const auto details, table::ReadMemWalDetails(dataset.manifest()));
+  if (!details.has_value()) return NotFound("MemWAL is not initialised on {}; initialise it before opening a writer", dataset.uri());
+  OpenPlan plan;
+  auto shard = Uuid::Parse(shard_id);
+  if (!shard.ok()) return WithContext(shard.status(), "shard_id");
+  plan.shard = *shard;
+  ARROW_ASSIGN_OR_RAISE(plan.options, ResolveWriterOptions(options, details->writer_config_defaults));
+  if (!plan.options.enable_memtable) return NotSupported("enable_memtable = false (a log without MemTables) is not handled yet");
+  ARROW_ASSIGN_OR_RAISE(plan.spec_id, ResolveSpec(plan.options.shard_spec_id, *details));
+  plan.options.shard_spec_id = plan.spec_id;
+  plan.limits = {plan.options.max_memtable_size, plan.options.max_unflushed_memtable_bytes, plan.options.max_memtable_rows,
+                 plan.options.max_memtable_batches};
+  ARROW_ASSIGN_OR_RAISE(auto schemas, ShardSchemas::Make(dataset.schema()));
+  plan.context = std::make_shared<MemTableContext>();
+  plan.context->durable_write = plan.options.durable_write;
+  if (schemas.has_key()) {
+    ARROW_ASSIGN_OR_RAISE(plan.context->keys, RowKeyEncoder::Make(schemas));
+  }
+  plan.context->schemas = std::make_shared<const ShardSchemas>(std::move(schemas));
+  plan.warnings = IndexesLeftOut(dataset, *details);
+  return plan;
+}
+
+arrow::Result<std::shared_ptr<ShardWriter>> ShardWriter::Open(const Dataset& dataset, const std::string& shard_id,
+                                                              const WriterOptions& options) {
+  Runtime& runtime = dataset.session()->runtime();
+  ARROW_RETURN_NOT_OK(runtime.CheckProcess());
+  ARROW_ASSIGN_OR_RAISE(auto plan, OpenPlan::Make(dataset, shard_id, options));
+  ARROW_RETURN_NOT_OK(runtime.SyncPoint("open.validated"));
+  const auto registry = WriterRegistry::Of(*dataset.session());
+  Opening opening(dataset, plan,
+                  registry->ManifestStore(dataset.location(), plan.shard, {.scan_batch_size = plan.options.manifest_scan_batch_size}));
+  ARROW_RETURN_NOT_OK(opening.Claim());
+  ARROW_RETURN_NOT_OK(opening.FenceAndReplay());
+  ARROW_RETURN_NOT_OK(opening.Publish());
+  ARROW_RETURN_NOT_OK(runtime.SyncPoint("open.replayed"));
+  opening.RecordCursor();
+  ARROW_RETURN_NOT_OK(runtime.SyncPoint("open.cursor_recorded"));
+  auto impl = std::make_shared<Impl>(dataset, std::move(plan), opening.state(), opening.TakeLog());
+  std::shared_ptr<ShardWriter> writer(new ShardWriter(std::move(impl)));
+  registry->Add(dataset.location(), writer->impl_->state);
+  writer->impl_->wal.Start();
+  return writer;
+}
+
+}  // namespace javelin::memwal

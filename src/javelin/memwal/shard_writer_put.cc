@@ -1,0 +1,149 @@
+#include "javelin/base/error.h"
+#include "javelin/memwal/shard_writer_internal.h"
+
+namespace javelin::memwal {
+
+namespace {
+using Batches = std::vector<std::shared_ptr<arrow::RecordBatch>>;
+
+arrow::Status CheckBatches(const Batches& batches, const ResolvedWriterOptions& options, uint64_t* rows) {
+  if (batches.empty()) return InvalidInput("a put needs at least one batch");
+  for (size_t i = 0; i < batches.size(); ++i) {
+    if (batches[i] == nullptr) return InvalidInput("batch {} of the put is null", i);
+    if (batches[i]->num_rows() == 0) return InvalidInput("batch {} of the put has no rows", i);
+    *rows += static_cast<uint64_t>(batches[i]->num_rows());
+  }
+  // A put is never split, so it must fit into an empty MemTable.
+  if (*rows > options.max_memtable_rows) {
+    return InvalidInput("a put of {} rows exceeds max_memtable_rows = {}; split it", *rows, options.max_memtable_rows);
+  }
+  if (batches.size() > options.max_memtable_batches) {
+    return InvalidInput("a put of {} batches exceeds max_memtable_batches = {}; combine them", batches.size(),
+                        options.max_memtable_batches);
+  }
+  return arrow::Status::OK();
+}
+}  // namespace
+
+arrow::Result<Ticket> ShardWriter::Impl::Put(const Batches& batches, bool deletes) {
+  Runtime& runtime = state->runtime();
+  ARROW_RETURN_NOT_OK(runtime.CheckProcess());
+  ARROW_RETURN_NOT_OK(state->Usable());
+  const Stopwatch watch(runtime);
+  uint64_t rows = 0;
+  ARROW_RETURN_NOT_OK(CheckBatches(batches, plan.options, &rows));
+  ARROW_ASSIGN_OR_RAISE(const Batches shaped, Shape(batches, deletes));
+  std::vector<std::shared_ptr<MemTable>> frozen;
+  ARROW_ASSIGN_OR_RAISE(auto ticket, Insert(shaped, rows, &frozen));
+  // The rows are in: whatever happens from here on, the tasks must learn of them.
+  const auto inserted = runtime.SyncPoint("put.inserted");
+  for (const auto& table : frozen) ARROW_RETURN_NOT_OK(DispatchFrozen(*table));
+  index.Request(ticket->durable_target);
+  wal.RowsAdded();
+  ARROW_RETURN_NOT_OK(inserted);
+  counters.Update([&](WriterStats& stats) {
+    ++stats.put_count;
+    stats.put_time_ns += watch.Nanoseconds();
+  });
+  return Ticket(std::move(ticket));
+}
+
+arrow::Result<Batches> ShardWriter::Impl::Shape(const Batches& batches, bool deletes) const {
+  const ShardSchemas& schemas = *plan.context->schemas;
+  Batches shaped;
+  for (const auto& batch : batches) {
+    ARROW_ASSIGN_OR_RAISE(auto rows, deletes ? schemas.ShapeDelete(*batch) : schemas.ShapePut(*batch));
+    shaped.push_back(std::move(rows));
+  }
+  return shaped;
+}
+
+arrow::Result<std::shared_ptr<const Ticket::State>> ShardWriter::Impl::Insert(const Batches& batches, uint64_t rows,
+                                                                              std::vector<std::shared_ptr<MemTable>>* frozen) {
+  std::lock_guard lock(mutex);
+  ARROW_RETURN_NOT_OK(state->Usable());
+  if (!accepting) return Closed("the writer of shard {} is being closed", shard_id);
+  ARROW_RETURN_NOT_OK(CheckRoom(*state->resident()));
+  if (MustFreeze(*state->resident()->active(), plan.limits, batches.size(), rows)) frozen->push_back(FreezeLocked());
+  const std::shared_ptr<MemTable> active = state->resident()->active();
+  active->Insert(batches);
+  // Remembered before the freeze below can swap the table: its own end is what this put waits for.
+  auto ticket = std::make_shared<Ticket::State>();
+  ticket->writer = state;
+  ticket->table = active;
+  ticket->indexed_target = active->store().committed();
+  ticket->durable_target = active->store().global_end();
+  ticket->token = fmt::format("{}:{}:{}", shard_id, state->epoch(), ticket->durable_target);
+  SignalSize(*active);
+  if (MustFreeze(*active, plan.limits, 1, 1)) frozen->push_back(FreezeLocked());
+  return ticket;
+}
+
+// Nothing of the put was accepted if this fails.
+arrow::Status ShardWriter::Impl::CheckRoom(const ResidentSet& resident) {
+  const uint64_t limit = plan.options.max_unflushed_memtable_bytes;
+  const uint64_t frozen = resident.frozen_bytes();
+  const uint64_t active = resident.active()->resident_bytes();
+  if (frozen + active < limit) return arrow::Status::OK();
+  counters.Update([](WriterStats& stats) { ++stats.backpressure_refusals; });
+  return MakeError(
+      ErrorKind::kBackpressure,
+      fmt::format("shard {} holds {} bytes in memory ({} active, {} in {} frozen MemTables), its limit max_unflushed_memtable_bytes is "
+                  "{}; the put was not accepted, retry later",
+                  shard_id, frozen + active, active, frozen, resident.tables.size() - 1, limit),
+      {{"shard", shard_id},
+       {"active_bytes", fmt::format("{}", active)},
+       {"frozen_bytes", fmt::format("{}", frozen)},
+       {"frozen_count", fmt::format("{}", resident.tables.size() - 1)},
+       {"limit_bytes", fmt::format("{}", limit)}});
+}
+
+std::shared_ptr<MemTable> ShardWriter::Impl::FreezeLocked() {
+  ResidentSet next = *state->resident();
+  const std::shared_ptr<MemTable> outgoing = next.active();
+  next.tables.push_back(
+      std::make_shared<MemTable>(plan.context, outgoing->generation().Next(), outgoing->store().global_end()));
+  state->ReplaceResident(std::move(next));
+  size_signals = 0;
+  return outgoing;
+}
+
+arrow::Status ShardWriter::Impl::DispatchFrozen(const MemTable& frozen) {
+  const GlobalBatch end = frozen.store().global_end();
+  auto sent = state->runtime().SyncPoint("freeze.swapped");
+  if (sent.ok() && frozen.indexed() < frozen.store().committed() && !index.Request(end)) sent = Closed("the index task has ended");
+  if (sent.ok() && state->durable_end() < end) {
+    if (wal.running()) {
+      (void)wal.AppendThrough(end);
+    } else {
+      sent = Closed("the log task has ended");
+    }
+  }
+  if (sent.ok() || state->ended()) return arrow::Status::OK();
+  state->Poison(AsKind(sent, ErrorKind::kFencedPersistenceFailure,
+                       fmt::format("generation {} was frozen but not handed on; reopen the writer", frozen.generation())));
+  return state->poison();
+}
+
+void ShardWriter::Impl::SignalSize(const MemTable& active) {
+  if (plan.options.max_wal_buffer_size == 0) return;
+  const uint64_t crossed = active.store().row_bytes() / plan.options.max_wal_buffer_size;
+  if (crossed <= size_signals) return;
+  size_signals = crossed;
+  wal.Request();
+}
+
+arrow::Result<Ticket> ShardWriter::PutAsync(const Batches& batches) { return impl_->Put(batches, /*deletes=*/false); }
+arrow::Result<Ticket> ShardWriter::DeleteAsync(const Batches& keys) { return impl_->Put(keys, /*deletes=*/true); }
+
+arrow::Status ShardWriter::Put(const Batches& batches) {
+  ARROW_ASSIGN_OR_RAISE(const Ticket ticket, PutAsync(batches));
+  return ticket.Wait();
+}
+
+arrow::Status ShardWriter::Delete(const Batches& keys) {
+  ARROW_ASSIGN_OR_RAISE(const Ticket ticket, DeleteAsync(keys));
+  return ticket.Wait();
+}
+
+}  // namespace javelin::memwal

@@ -1,0 +1,59 @@
+#include "javelin/memwal/writer_state.h"
+
+#include "javelin/base/error.h"
+
+namespace javelin::memwal {
+
+uint64_t ResidentSet::frozen_bytes() const {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i + 1 < tables.size(); ++i) bytes += tables[i]->resident_bytes();
+  return bytes;
+}
+
+WriterState::WriterState(Resources resources, std::shared_ptr<ShardManifestStore> manifests, Epoch epoch)
+    : resources_(std::move(resources)), manifests_(std::move(manifests)), epoch_(epoch), waiters_(*resources_.runtime),
+      resident_mutex_(*resources_.runtime) {}
+
+std::shared_ptr<const ResidentSet> WriterState::resident() const {
+  std::lock_guard lock(resident_mutex_);
+  return resident_;
+}
+
+void WriterState::ReplaceResident(ResidentSet tables) {
+  auto replacement = std::make_shared<const ResidentSet>(std::move(tables));
+  std::lock_guard lock(resident_mutex_);
+  resident_.swap(replacement);
+}
+
+void WriterState::Poison(const arrow::Status& failure) {
+  auto named = WithField(WithField(failure, "shard", manifests_->shard().ToString()), "epoch", fmt::format("{}", epoch_));
+  if (poison_.Set(named)) resources_.metrics->Add("memwal.writers_failed");
+  waiters_.Notify();
+}
+
+void WriterState::End() {
+  ended_.store(true, std::memory_order_release);
+  waiters_.Notify();
+}
+
+arrow::Status WriterState::Usable() const {
+  ARROW_RETURN_NOT_OK(poison_.Check());
+  if (ended()) return Closed("the writer of shard {} (epoch {}) was closed: open a new one", manifests_->shard().ToString(), epoch_);
+  return arrow::Status::OK();
+}
+
+arrow::Result<std::vector<MemTableView>> WriterState::Snapshot() const {
+  ARROW_RETURN_NOT_OK(Usable());
+  const auto set = resident();
+  std::vector<MemTableView> views;
+  // Newest first: the cursors move from older to newer rows, so what is read later of an older table reaches at least as far.
+  for (auto table = set->tables.rbegin(); table != set->tables.rend(); ++table) {
+    const bool frozen = table != set->tables.rbegin();
+    if (frozen && runtime().PlantedBug("writer.frozen_left_out_of_view")) break;
+    const LocalBatch visible = (*table)->Visible();
+    views.push_back({*table, (*table)->generation(), visible.value(), (*table)->store().RowsBefore(visible)});
+  }
+  return views;
+}
+
+}  // namespace javelin::memwal

@@ -1,0 +1,76 @@
+// What a shard writer shares with those who wait for it and those who read it. Outlives the writer's tasks.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <arrow/result.h>
+
+#include "javelin/base/resources.h"
+#include "javelin/memwal/mem_table.h"
+#include "javelin/memwal/poison_latch.h"
+#include "javelin/memwal/shard_manifest_store.h"
+#include "javelin/memwal/shard_writer.h"
+
+namespace javelin::memwal {
+
+// The MemTables of a writer, oldest first; the last one is active, the others are frozen. Immutable: a freeze makes a new set.
+struct ResidentSet {
+  std::vector<std::shared_ptr<MemTable>> tables;
+
+  const std::shared_ptr<MemTable>& active() const { return tables.back(); }
+  uint64_t frozen_bytes() const;
+  // Memory of all of them: what the ceiling limits.
+  uint64_t resident_bytes() const { return frozen_bytes() + active()->resident_bytes(); }
+};
+
+class WriterState {
+ public:
+  WriterState(Resources resources, std::shared_ptr<ShardManifestStore> manifests, Epoch epoch);
+
+  Runtime& runtime() const { return *resources_.runtime; }
+  const Resources& resources() const { return resources_; }
+  const std::shared_ptr<ShardManifestStore>& manifests() const { return manifests_; }
+  Epoch epoch() const { return epoch_; }
+
+  // Batches in the log, by global number.
+  const std::shared_ptr<MonotonicCount>& durable() const { return durable_; }
+  GlobalBatch durable_end() const { return GlobalBatch(durable_->Get()); }
+
+  std::shared_ptr<const ResidentSet> resident() const;
+  void ReplaceResident(ResidentSet tables);
+
+  // ---- failure and end ----
+  // Keeps the first terminal failure, with shard and epoch in its fields, and wakes every waiter.
+  void Poison(const arrow::Status& failure);
+  arrow::Status poison() const { return poison_.Check(); }
+  // The writer was closed or aborted; wakes every waiter.
+  void End();
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+  // The terminal failure, else Closed once ended, else OK.
+  arrow::Status Usable() const;
+
+  // ---- waiting ----
+  // Cursors moved, or the writer failed or ended.
+  void Wake() { waiters_.Notify(); }
+  WaitList& waiters() { return waiters_; }
+
+  // Newest generation first, each with what is visible of it now; together a prefix of the puts. Usable()'s error.
+  arrow::Result<std::vector<MemTableView>> Snapshot() const;
+
+ private:
+  const Resources resources_;
+  const std::shared_ptr<ShardManifestStore> manifests_;
+  const Epoch epoch_;
+  const std::shared_ptr<MonotonicCount> durable_ = std::make_shared<MonotonicCount>();
+  PoisonLatch poison_;
+  std::atomic<bool> ended_{false};
+  WaitList waiters_;
+  mutable Mutex resident_mutex_;
+  std::shared_ptr<const ResidentSet> resident_;  // guarded by resident_mutex_; never null after the open
+};
+
+}  // namespace javelin::memwal
