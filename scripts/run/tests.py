@@ -209,6 +209,14 @@ def fuzz(prefix: list[str]) -> Tally:
     return tally
 
 
+def choose_simulation_seeds() -> None:
+    """In CI every commit draws seeds of its own, and a second run of it the same ones (base/simulation.h)."""
+    if os.environ.get("CI") and "JAVELIN_SEED_START" not in os.environ:
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        os.environ["JAVELIN_SEED_START"] = str(int(commit[:8], 16) + 1)
+        print(f"JAVELIN_SEED_START={os.environ['JAVELIN_SEED_START']}", flush=True)
+
+
 def run_release(phases: Phases, label: str | None) -> bool:
     if not phases.run("release build", lambda: build("release")):
         return False
@@ -237,6 +245,7 @@ def main() -> int:
     if options.fast and options.sanitize:
         parser.error("--fast and --sanitize exclude each other")
 
+    choose_simulation_seeds()
     phases = Phases()
     phases.times.append(("setup", float(os.environ.get("SETUP_SECONDS", 0)), ""))
     compiles = options.sanitize or run_release(phases, options.label)

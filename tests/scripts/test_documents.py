@@ -1,0 +1,50 @@
+"""What documents and code say about each other holds: links lead somewhere, cited headings exist."""
+
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CITATION = re.compile(r'docs/(\w+)\.md,\s*((?:"[^"]+"(?:,? (?:and )?)?)+)')
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def tracked(*patterns: str) -> list[pathlib.Path]:
+    listing = subprocess.run(["git", "ls-files", "-z", "--", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listing.stdout.split("\0") if name]
+
+
+def headings(document: pathlib.Path) -> set[str]:
+    return {match.group(1).strip() for match in re.finditer(r"^#+ (.+)$", document.read_text(), re.MULTILINE)}
+
+
+def test_cited_headings_exist():
+    missing = []
+    for path in tracked("*.h", "*.cc", "*.py", "*.proto", "*.md"):
+        text = re.sub(r"\n\s*(?://|#)\s?", " ", path.read_text())  # a citation may be wrapped inside a comment
+        for document, cited in CITATION.findall(text):
+            known = headings(ROOT / "docs" / f"{document}.md")
+            missing += [f'{path.relative_to(ROOT)}: docs/{document}.md has no heading "{heading}"'
+                        for heading in re.findall(r'"([^"]+)"', cited) if heading not in known]
+    assert not missing, "\n".join(missing)
+
+
+def test_links_lead_somewhere():
+    missing = []
+    for path in tracked("*.md"):
+        for target in LINK.findall(path.read_text()):
+            if not (path.parent / target).exists():
+                missing.append(f"{path.relative_to(ROOT)}: {target}")
+    assert not missing, "\n".join(missing)
+
+
+def test_every_test_named_as_proof_of_a_difference_exists():
+    text = (ROOT / "docs" / "differences.md").read_text()
+    named = re.findall(r"`([\w.]+)::(\w+)`", text)
+    assert named, "docs/differences.md names no test"
+    missing = []
+    for file, test in named:
+        files = [path for path in tracked(f"*/{file}")]
+        if not any(test in path.read_text() for path in files):
+            missing.append(f"{file}::{test}")
+    assert not missing, f"docs/differences.md names tests that do not exist: {missing}"
