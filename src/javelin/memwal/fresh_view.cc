@@ -2,6 +2,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/memwal/fresh_view_internal.h"
+#include "javelin/memwal/shard_listing.h"
 #include "javelin/memwal/writer_registry.h"
 #include "javelin/table/mem_wal_details.h"
 
@@ -26,17 +27,10 @@ arrow::Result<std::vector<ShardMemory>> ReadMemory(const std::vector<std::shared
 
 // Step 2: the manifests of all shards of the table. A shard with a live writer answers from the writer's store.
 arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& registry) {
-  const StoreLocation& location = dataset.location();
-  ListRequest request;
-  request.prefix = dataset.Key("_mem_wal") + "/";
-  request.recursive = false;
-  ARROW_ASSIGN_OR_RAISE(const ListPage page, ListAll(*location.store, request));
+  ARROW_ASSIGN_OR_RAISE(const auto shards, ListShards(dataset));
   Manifests manifests;
-  for (const std::string& folder : page.folders) {
-    const auto name = std::string_view(folder).substr(request.prefix.size(), folder.size() - request.prefix.size() - 1);
-    const auto shard = Uuid::Parse(name);
-    if (!shard.ok()) continue;
-    ARROW_ASSIGN_OR_RAISE(auto manifest, registry.ManifestStore(location, *shard)->Latest());
+  for (const Uuid& shard : shards) {
+    ARROW_ASSIGN_OR_RAISE(auto manifest, registry.ManifestStore(dataset.location(), shard)->Latest());
     if (manifest.has_value()) manifests.push_back(std::move(*manifest));
   }
   return manifests;
