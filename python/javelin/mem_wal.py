@@ -21,7 +21,8 @@ class Ticket:
     """The answer of a put or delete that was not waited for. Wait for it from a thread, or ``await`` it in asyncio."""
 
     def __init__(self, core: Optional[Any]) -> None:
-        self._core = core  # None: there were no rows, so there is nothing to wait for
+        self._core = core  # None: nothing to wait for (any more). It pins the rows in memory, so it is let go of early.
+        self._token = b"" if core is None else core.token
 
     def wait(self, timeout: Optional[float] = None) -> None:
         """Return when the rows can be read (and with ``durable_write`` are in the log).
@@ -38,24 +39,30 @@ class Ticket:
         javelin.errors.Fenced
             The writer failed meanwhile. Whether the rows are in the log is then unknown.
         """
-        if self._core is not None and not self._core.wait(timeout):
+        core = self._core
+        if core is None:
+            return
+        if not core.wait(timeout):
             raise errors.Timeout(f"the put is still under way after {timeout} s; its outcome is open")
+        self._core = None
 
     def done(self) -> bool:
         """True if :meth:`wait` would return or raise at once."""
-        return self._core is None or self._core.done()
+        core = self._core
+        return core is None or core.done()
 
     @property
     def token(self) -> bytes:
         """Opaque position of this put, for reads that must see it; empty for a put without rows."""
-        return b"" if self._core is None else self._core.token
+        return self._token
 
     def __await__(self) -> Generator[Any, None, None]:
         return self._settled().__await__()
 
     async def _settled(self) -> None:
-        if self._core is not None and not self._core.done():
-            await waker_of(asyncio.get_running_loop()).settled(self._core)
+        core = self._core
+        if core is not None and not core.done():
+            await waker_of(asyncio.get_running_loop()).settled(core)
         self.wait()
 
 

@@ -19,10 +19,7 @@ using memwal::Ticket;
 using Writer = Handle<ShardWriter>;
 using Batches = std::vector<std::shared_ptr<arrow::RecordBatch>>;
 
-struct PyTicket {
-  std::shared_ptr<Session> session;
-  Ticket ticket;
-};
+using PyTicket = Handle<Ticket>;
 
 // How long a wait may keep the interpreter from looking at signals (Ctrl-C).
 constexpr Duration kSignalCheckInterval = std::chrono::milliseconds(100);
@@ -31,8 +28,8 @@ constexpr double kLongestTimeoutSeconds = 1e9;
 
 // True when the put is done; False if `timeout_seconds` passed first. Throws what the put failed with.
 bool WaitForTicket(const PyTicket& self, std::optional<double> timeout_seconds) {
-  Runtime& runtime = self.session->runtime();
-  Check(runtime.CheckProcess());
+  const Ticket& ticket = *self;
+  Runtime& runtime = self.session()->runtime();
   TimePoint deadline = kNoDeadline;
   if (timeout_seconds.has_value() && *timeout_seconds < kLongestTimeoutSeconds) {
     const double seconds = *timeout_seconds > 0 ? *timeout_seconds : 0;
@@ -40,11 +37,11 @@ bool WaitForTicket(const PyTicket& self, std::optional<double> timeout_seconds) 
   }
   for (;;) {
     const TimePoint slice_end = std::min(deadline, runtime.Now() + kSignalCheckInterval);
-    const arrow::Status status = WithoutGil([&] { return self.ticket.Wait(slice_end); });
+    const arrow::Status status = WithoutGil([&] { return ticket.Wait(slice_end); });
     if (status.ok()) return true;
     // A failure may be the end of the slice only; once the ticket is done, Wait answers for good.
-    if (self.ticket.Done()) {
-      Check(self.ticket.Wait());
+    if (ticket.Done()) {
+      Check(ticket.Wait());
       return true;
     }
     if (!HasKind(status, ErrorKind::kCancelled)) Check(status);
@@ -76,7 +73,7 @@ std::optional<PyTicket> Send(const Writer& self, const nb::object& data,
   });
   std::optional<Ticket> ticket = Unwrap(std::move(sent));
   if (!ticket.has_value()) return std::nullopt;
-  return PyTicket{self.session(), *std::move(ticket)};
+  return PyTicket(self.session(), std::make_shared<Ticket>(*std::move(ticket)));
 }
 
 Writer Open(const Handle<Dataset>& dataset, const std::string& shard_id, const nb::dict& given) {
@@ -135,16 +132,15 @@ nb::dict MemTableStats(const Writer& self) {
 void RegisterTicket(nb::module_& module) {
   nb::class_<PyTicket>(module, "Ticket", "A put that was not waited for.")
       .def("wait", &WaitForTicket, nb::arg("timeout_seconds").none(), "False if the time passed first.")
-      .def("done", [](const PyTicket& self) { return self.ticket.Done(); })
+      .def("done", [](const PyTicket& self) { return self->Done(); })
       .def(
           "announce",
           [](const PyTicket& self, std::shared_ptr<WakeQueue> queue, uint64_t key) {
-            Check(self.session->runtime().CheckProcess());
-            self.ticket.OnDone([queue = std::move(queue), key](const arrow::Status&) { queue->Push(key); });
+            self->OnDone([queue = std::move(queue), key](const arrow::Status&) { queue->Push(key); });
           },
           nb::arg("queue"), nb::arg("key"), "Pushes `key` into `queue` once the ticket is done.")
       .def_prop_ro("token", [](const PyTicket& self) {
-        const std::string& token = self.ticket.token();
+        const std::string& token = self.object()->token();
         return nb::bytes(token.data(), token.size());
       });
 }
