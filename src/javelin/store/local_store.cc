@@ -55,12 +55,13 @@ class FolderWalk {
       const dirent* entry = ::readdir(stream.get());
       if (entry == nullptr) return errno == 0 ? arrow::Status::OK() : SystemError(errno, "list", folder);
       const std::string name = entry->d_name;
-      if (name.starts_with('.')) continue;  // staging files, and names no object can have
+      if (name == "." || name == "..") continue;
       struct stat status;
       if (::fstatat(::dirfd(stream.get()), name.c_str(), &status, 0) != 0) {
         ARROW_RETURN_NOT_OK(VanishedOr(errno, "stat", folder + "/" + name));
         continue;
       }
+      if (name.starts_with('.') && !S_ISDIR(status.st_mode)) continue;  // staging files; no object has such a name
       ARROW_ASSIGN_OR_RAISE(const bool go_on, visit(name, status));
       if (!go_on) return arrow::Status::OK();
     }
