@@ -44,13 +44,13 @@ arrow::Status RefuseUnknown(uint64_t word, uint64_t known, std::string_view verb
 
 bool HasCoveringFields(const IndexEntry& index) {
   wire::IndexMetadata message;
-  return message.ParsePartialFromString(index.encoded) && message.covering_fields_size() > 0;
+  return Parse(index.encoded, message, "an index entry").ok() && message.covering_fields_size() > 0;
 }
 
 bool HasOtherFileVersion(const Manifest& manifest) {
   for (const Fragment& fragment : manifest.fragments) {
     for (const DataFile& file : fragment.files) {
-      if (file::ToString(file.version) != manifest.data_format_version) return true;
+      if (fmt::format("{}.{}", file.version.major, file.version.minor) != manifest.data_format_version) return true;
     }
   }
   return false;

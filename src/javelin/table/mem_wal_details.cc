@@ -89,7 +89,7 @@ arrow::Result<MemWalDetails> DecodeMemWalDetails(std::string_view bytes) {
 
 std::string EncodeMemWalDetails(const MemWalDetails& details) {
   wire::MemWalIndexDetails message;
-  message.ParsePartialFromString(details.encoded);  // unknown fields and the inline snapshot stay
+  static_cast<void>(Parse(details.encoded, message, "MemWAL details"));  // unknown fields and the inline snapshot stay
   message.set_snapshot_ts_millis(details.snapshot_ts_millis);
   message.set_num_shards(details.num_shards);
   EncodeSpecs(details.sharding_specs, message);

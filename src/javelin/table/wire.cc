@@ -2,6 +2,7 @@
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/stubs/logging.h>
 
 #include "javelin/base/error.h"
 
@@ -91,6 +92,7 @@ std::string Serialize(const google::protobuf::MessageLite& message) {
 }
 
 arrow::Status Parse(std::string_view bytes, google::protobuf::MessageLite& message, std::string_view what) {
+  const google::protobuf::LogSilencer silence;  // the caller hears of it; a library does not print
   if (bytes.size() > INT32_MAX || !message.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Corruption("{} does not decode ({} bytes)", what, bytes.size());
   }
@@ -99,7 +101,7 @@ arrow::Status Parse(std::string_view bytes, google::protobuf::MessageLite& messa
 
 wire::DataFragment ToWire(const Fragment& fragment) {
   wire::DataFragment message;
-  message.ParsePartialFromString(fragment.lineage);
+  static_cast<void>(Parse(fragment.lineage, message, "lineage"));  // we encoded it
   message.set_id(fragment.id.value());
   for (const DataFile& file : fragment.files) *message.add_files() = ToWire(file);
   if (fragment.deletion_file) *message.mutable_deletion_file() = ToWire(*fragment.deletion_file);

@@ -1,0 +1,22 @@
+// The manifest that a transaction makes of the newest one (docs/format.md, "Tables: applying a transaction").
+#pragma once
+
+#include <arrow/result.h>
+
+#include "javelin/table/manifest.h"
+#include "javelin/table/transaction.h"
+
+namespace javelin::table {
+
+struct ApplyContext {
+  const Manifest* head = nullptr;  // the version it lands on; nullptr = the table is created
+  const Manifest* read = nullptr;  // the version it was built against; nullptr = the table is created
+  int64_t now_ns = 0;
+  Uuid system_index_uuid;          // for a system index entry that has to be rewritten
+};
+
+// The transaction must have passed Rebase against every version between `read` and `head`, and `head` the writer flags.
+// RetryableConflict: it no longer fits the schema or indices of `head`; InvalidInput: it never did; NotSupported.
+arrow::Result<Manifest> ApplyTransaction(const Transaction& transaction, const ApplyContext& context);
+
+}  // namespace javelin::table

@@ -1,0 +1,156 @@
+#include "javelin/table/conflicts.h"
+
+#include "javelin/base/error.h"
+#include "javelin/table/index_entry.h"
+
+namespace javelin::table {
+
+namespace {
+
+enum class Verdict { kFine, kRetry, kNever };
+
+// ---- Append: only what changes the meaning of the rows it brings ----
+
+struct AgainstAppend {
+  Verdict operator()(const Overwrite&) { return Verdict::kNever; }
+  Verdict operator()(const Restore&) { return Verdict::kNever; }
+  Verdict operator()(const UpdateMemWalState&) { return Verdict::kNever; }
+  Verdict operator()(const Clone&) { return Verdict::kNever; }
+  Verdict operator()(const UnknownOperation&) { return Verdict::kNever; }
+  // New rows may lack or null a column that must not be null any more.
+  Verdict operator()(const Merge& other) { return other.preserves_nullability ? Verdict::kFine : Verdict::kRetry; }
+  Verdict operator()(const Project& other) { return other.preserves_nullability ? Verdict::kFine : Verdict::kRetry; }
+  template <typename Other>
+  Verdict operator()(const Other&) {
+    return Verdict::kFine;
+  }
+};
+
+// ---- Overwrite: it replaces whatever the others did, except another replacement and the configuration both set ----
+
+struct AgainstOverwrite {
+  const Overwrite& ours;
+
+  Verdict operator()(const Overwrite& other) {
+    for (const auto& [key, value] : ours.config_upserts) {
+      if (other.config_upserts.contains(key)) return Verdict::kNever;
+    }
+    return Verdict::kRetry;
+  }
+  Verdict operator()(const UpdateConfig& other) {
+    for (const auto& [key, value] : ours.config_upserts) {
+      if (other.replaces_config || other.config_keys.contains(key)) return Verdict::kNever;
+    }
+    return Verdict::kFine;
+  }
+  Verdict operator()(const UpdateMemWalState&) { return Verdict::kNever; }
+  Verdict operator()(const Clone&) { return Verdict::kNever; }
+  Verdict operator()(const UnknownOperation&) { return Verdict::kNever; }
+  template <typename Other>
+  Verdict operator()(const Other&) {
+    return Verdict::kFine;
+  }
+};
+
+// ---- CreateIndex: the index must still describe the data, and no other commit may have touched the same name ----
+
+std::set<std::string_view> NamesOf(const std::vector<IndexEntry>& indices) {
+  std::set<std::string_view> names;
+  for (const IndexEntry& index : indices) names.insert(index.name);
+  return names;
+}
+
+bool Meet(const std::set<std::string_view>& a, const std::set<std::string_view>& b) {
+  return std::any_of(a.begin(), a.end(), [&](std::string_view name) { return b.contains(name); });
+}
+
+template <typename Id>
+bool Meet(const std::vector<Id>& a, const std::vector<Id>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const Id& id) { return std::find(b.begin(), b.end(), id) != b.end(); });
+}
+
+OffsetSet AsSet(const std::vector<FragmentId>& fragments) {
+  std::vector<uint32_t> ids;
+  for (FragmentId fragment : fragments) ids.push_back(static_cast<uint32_t>(fragment.value()));
+  return OffsetSet::FromUnsorted(std::move(ids));
+}
+
+struct AgainstCreateIndex {
+  CreateIndex& ours;
+
+  Verdict operator()(const Overwrite&) { return Verdict::kNever; }
+  Verdict operator()(const Restore&) { return Verdict::kNever; }
+  Verdict operator()(const Clone&) { return Verdict::kNever; }
+  Verdict operator()(const UnknownOperation&) { return Verdict::kNever; }
+
+  Verdict operator()(const CreateIndex& other) {
+    const auto made = NamesOf(ours.new_indices), removed = NamesOf(ours.removed_indices);
+    const auto others_made = NamesOf(other.new_indices), others_removed = NamesOf(other.removed_indices);
+    const bool same_name = Meet(made, others_made) || Meet(made, others_removed) || Meet(removed, others_made);
+    return same_name ? Verdict::kRetry : Verdict::kFine;
+  }
+  // Rows moved: an index over the old fragments holds addresses that are gone.
+  Verdict operator()(const Rewrite& other) {
+    const OffsetSet moved = AsSet(other.old_fragments);
+    for (const IndexEntry& index : ours.new_indices) {
+      if (index.name == kMemWalIndexName) continue;
+      const std::optional<OffsetSet> coverage = CoverageOf(index);
+      if (!coverage || coverage->Intersects(moved)) return Verdict::kRetry;
+    }
+    return Verdict::kFine;
+  }
+  Verdict operator()(const DataReplacement& other) {
+    for (const DataReplacement::Replacement& replacement : other.replacements) {
+      for (const IndexEntry& index : ours.new_indices) {
+        if (Meet(index.fields, replacement.fields)) return Verdict::kRetry;
+      }
+    }
+    return Verdict::kFine;
+  }
+  Verdict operator()(const Merge&) { return NamesOf(ours.new_indices).contains(kMemWalIndexName) ? Verdict::kRetry : Verdict::kFine; }
+  Verdict operator()(const DataOverlay&) { return ours.new_indices.empty() ? Verdict::kFine : Verdict::kRetry; }
+  // Values changed in place: the fragments leave the coverage of the indices on these fields.
+  Verdict operator()(const Update& other) {
+    if (!other.rewrites_columns) return Verdict::kFine;
+    std::vector<FragmentId> changed;
+    for (const Fragment& fragment : other.updated_fragments) changed.push_back(fragment.id);
+    for (IndexEntry& index : ours.new_indices) {
+      if (!Meet(index.fields, other.fields_modified)) continue;
+      const std::optional<OffsetSet> coverage = CoverageOf(index);
+      if (!coverage) return Verdict::kRetry;
+      index = WithCoverage(index, coverage->Without(AsSet(changed)));
+    }
+    return Verdict::kFine;
+  }
+  template <typename Other>
+  Verdict operator()(const Other&) {
+    return Verdict::kFine;
+  }
+};
+
+arrow::Result<Verdict> Judge(Operation& ours, const Operation& other) {
+  if (std::holds_alternative<Append>(ours)) return std::visit(AgainstAppend{}, other);
+  if (const auto* overwrite = std::get_if<Overwrite>(&ours)) return std::visit(AgainstOverwrite{*overwrite}, other);
+  if (auto* create = std::get_if<CreateIndex>(&ours)) return std::visit(AgainstCreateIndex{*create}, other);
+  return NotSupported("committing an operation of kind {}", NameOf(ours));
+}
+
+}  // namespace
+
+arrow::Status Rebase(Transaction& ours, const Transaction& other, TableVersion other_version) {
+  ARROW_ASSIGN_OR_RAISE(const Verdict verdict, Judge(ours.operation, other.operation));
+  if (verdict == Verdict::kFine) return arrow::Status::OK();
+  const ErrorFields fields = {{"version", fmt::format("{}", other_version)}, {"operation", std::string(NameOf(other.operation))}};
+  if (verdict == Verdict::kRetry) {
+    return MakeError(ErrorKind::kRetryableConflict,
+                     fmt::format("this {} was preempted by a concurrent {} at version {}; run it again on the newest version",
+                                 NameOf(ours.operation), NameOf(other.operation), other_version),
+                     fields);
+  }
+  return MakeError(ErrorKind::kIncompatibleConflict,
+                   fmt::format("this {} is incompatible with a concurrent {} at version {}", NameOf(ours.operation),
+                               NameOf(other.operation), other_version),
+                   fields);
+}
+
+}  // namespace javelin::table

@@ -1,0 +1,165 @@
+#include "javelin/table/conflicts.h"
+
+#include "javelin/table/index_entry.h"
+#include "javelin/table/test_support_internal.h"
+#include "lanceproto/table.pb.h"
+
+namespace javelin::table {
+namespace {
+
+// Verdicts: '.' = may be committed, 'r' = run again, 'X' = incompatible.
+char Verdict(Operation ours, const Operation& other) {
+  Transaction transaction;
+  transaction.operation = std::move(ours);
+  Transaction committed;
+  committed.operation = other;
+  const arrow::Status status = Rebase(transaction, committed, TableVersion(7));
+  if (status.ok()) return '.';
+  EXPECT_EQ(FieldsOf(status)["version"], "7");
+  EXPECT_EQ(FieldsOf(status)["operation"], NameOf(other));
+  EXPECT_THAT(status.message(), testing::HasSubstr(std::string(NameOf(other))));
+  return KindOf(status) == ErrorKind::kRetryableConflict ? 'r' : KindOf(status) == ErrorKind::kIncompatibleConflict ? 'X' : '?';
+}
+
+IndexEntry Index(std::string name, std::vector<int32_t> fields = {}, std::optional<std::vector<uint32_t>> coverage = {}, char uuid = 'u') {
+  ::lance::table::IndexMetadata message;
+  message.mutable_uuid()->set_uuid(std::string(16, uuid));
+  message.set_name(name);
+  if (coverage) message.set_fragment_bitmap(EncodeRoaring(OffsetSet::FromUnsorted(*coverage)));
+  IndexEntry entry;
+  entry.uuid = std::string(16, uuid);
+  entry.name = std::move(name);
+  for (int32_t field : fields) entry.fields.push_back(FieldId(field));
+  entry.encoded = message.SerializeAsString();
+  return entry;
+}
+
+Fragment WithId(uint64_t id) { return {FragmentId(id), {}, {}, 1, ""}; }
+
+Overwrite WithConfig(std::map<std::string, std::string> upserts) {
+  Overwrite overwrite;
+  overwrite.config_upserts = std::move(upserts);
+  return overwrite;
+}
+
+UpdateConfig Config(std::set<std::string> keys, bool replaces = false) {
+  UpdateConfig config;
+  config.config_keys = std::move(keys);
+  config.replaces_config = replaces;
+  return config;
+}
+
+Update Columns(std::vector<uint64_t> fragments, std::vector<int32_t> fields) {
+  Update update;
+  update.rewrites_columns = true;
+  for (uint64_t id : fragments) update.updated_fragments.push_back(WithId(id));
+  for (int32_t field : fields) update.fields_modified.push_back(FieldId(field));
+  return update;
+}
+
+const IndexEntry kMemWal = Index(std::string(kMemWalIndexName));
+const CompactedSsTable kProgress{Uuid::Random(1, 1), Generation(3)};
+
+struct Row {
+  std::string what;
+  Operation other;
+  // Verdict for ours = Append, Overwrite, CreateIndex of a user index on field 1 over fragments {0, 1}, CreateIndex of MemWAL.
+  std::string verdicts;
+};
+
+std::vector<Row> Matrix() {
+  return {
+      {"append", Append{}, "...."},
+      {"overwrite", Overwrite{}, "XrXX"},
+      {"another index", CreateIndex{{Index("other", {2})}, {}}, "...."},
+      {"the same index", CreateIndex{{Index("mine", {1})}, {}}, "..r."},
+      {"that index dropped", CreateIndex{{}, {Index("mine", {1})}}, "..r."},
+      {"MemWAL installed", CreateIndex{{kMemWal}, {}}, "...r"},
+      {"MemWAL dropped", CreateIndex{{}, {kMemWal}}, "...r"},
+      {"delete", Delete{{WithId(0)}, {FragmentId(1)}}, "...."},
+      {"update of rows", Update{{FragmentId(1)}, {WithId(0)}, {WithId(0)}, {}, {}, false}, "...."},
+      {"update of rows with progress", Update{{}, {}, {}, {}, {kProgress}, false}, "...."},
+      {"update of another column", Columns({0}, {2}), "...."},
+      {"rewrite of covered fragments", Rewrite{{FragmentId(1), FragmentId(2)}}, "..r."},
+      {"rewrite of other fragments", Rewrite{{FragmentId(2)}}, "...."},
+      {"merge that keeps nullability", Merge{true}, "...r"},
+      {"merge that does not", Merge{false}, "r..r"},
+      {"project that keeps nullability", Project{true}, "...."},
+      {"project that does not", Project{false}, "r..."},
+      {"restore", Restore{}, "X.XX"},
+      {"reserve fragments", ReserveFragments{3}, "...."},
+      {"update config", Config({"k"}), "...."},
+      {"replacement of the indexed field", DataReplacement{{{FragmentId(0), {FieldId(1)}}}}, "..r."},
+      {"replacement of another field", DataReplacement{{{FragmentId(0), {FieldId(2)}}}}, "...."},
+      {"MemWAL progress alone", UpdateMemWalState{{kProgress}}, "XX.."},
+      {"clone", Clone{}, "XXXX"},
+      {"update bases", UpdateBases{}, "...."},
+      {"data overlay", DataOverlay{}, "..rr"},
+      {"unknown operation", UnknownOperation{116}, "XXXX"},
+  };
+}
+
+TEST(Conflicts, EveryPair) {
+  const std::vector<std::pair<std::string, Operation>> ours = {{"Append", Append{}},
+                                                               {"Overwrite", Overwrite{}},
+                                                               {"CreateIndex", CreateIndex{{Index("mine", {1}, {{0, 1}})}, {}}},
+                                                               {"CreateIndex of MemWAL", CreateIndex{{kMemWal}, {}}}};
+  std::set<size_t> seen;
+  for (const Row& row : Matrix()) {
+    seen.insert(row.other.index());
+    for (size_t i = 0; i < ours.size(); ++i) {
+      EXPECT_EQ(Verdict(ours[i].second, row.other), row.verdicts[i]) << ours[i].first << " after " << row.what;
+    }
+  }
+  EXPECT_EQ(seen.size(), std::variant_size_v<Operation>) << "an operation is missing in the table";
+}
+
+TEST(Conflicts, OverwriteAndConfigurationKeys) {
+  const Overwrite ours = WithConfig({{"a", "1"}});
+  EXPECT_EQ(Verdict(ours, WithConfig({{"a", "2"}})), 'X');
+  EXPECT_EQ(Verdict(ours, WithConfig({{"b", "2"}})), 'r');
+  EXPECT_EQ(Verdict(ours, Config({"a"})), 'X');
+  EXPECT_EQ(Verdict(ours, Config({"b"})), '.');
+  EXPECT_EQ(Verdict(ours, Config({}, /*replaces=*/true)), 'X');
+  EXPECT_EQ(Verdict(Overwrite{}, Config({}, /*replaces=*/true)), '.');
+}
+
+TEST(Conflicts, DroppingAndReplacingIndices) {
+  const IndexEntry old = Index("mine", {1}, {{0}}, 'o'), fresh = Index("mine", {1}, {{0}}, 'n');
+  const CreateIndex drop{{}, {old}}, replace{{fresh}, {old}};
+  EXPECT_EQ(Verdict(drop, drop), '.');
+  EXPECT_EQ(Verdict(drop, replace), 'r');
+  EXPECT_EQ(Verdict(replace, drop), 'r');
+  EXPECT_EQ(Verdict(replace, replace), 'r');
+  EXPECT_EQ(Verdict(drop, CreateIndex{{Index("another")}, {}}), '.');
+  EXPECT_EQ(Verdict(CreateIndex{{kMemWal}, {kMemWal}}, CreateIndex{{kMemWal}, {kMemWal}}), 'r');
+  EXPECT_EQ(Verdict(drop, Rewrite{{FragmentId(0)}}), '.');
+  EXPECT_EQ(Verdict(drop, DataOverlay{}), '.');
+  const IndexEntry reuse = Index(std::string(kFragmentReuseIndexName));
+  EXPECT_EQ(Verdict(CreateIndex{{reuse}, {}}, CreateIndex{{reuse}, {}}), 'r');
+}
+
+TEST(Conflicts, AnIndexWithoutCoverageFearsEveryRewrite) {
+  EXPECT_EQ(Verdict(CreateIndex{{Index("mine", {1})}, {}}, Rewrite{{FragmentId(9)}}), 'r');
+  EXPECT_EQ(Verdict(CreateIndex{{Index("mine", {1})}, {}}, Columns({9}, {1})), 'r');
+}
+
+TEST(Conflicts, ColumnsRewrittenInPlaceLeaveTheCoverage) {
+  Transaction ours;
+  ours.operation = CreateIndex{{Index("mine", {1}, {{0, 1, 4}}), Index("second", {2}, {{0, 1}})}, {}};
+  Transaction other;
+  other.operation = Columns({1, 4}, {1, 3});
+  ASSERT_OK(Rebase(ours, other, TableVersion(3)));
+  const auto& indices = std::get<CreateIndex>(ours.operation).new_indices;
+  EXPECT_EQ(CoverageOf(indices[0]), OffsetSet::FromUnsorted({0}));
+  EXPECT_EQ(indices[1].encoded, Index("second", {2}, {{0, 1}}).encoded);
+}
+
+TEST(Conflicts, OperationsThatWeDoNotCommit) {
+  Transaction ours, other;
+  ours.operation = Restore{};
+  ExpectError(Rebase(ours, other, TableVersion(3)), ErrorKind::kNotSupported, "Restore");
+}
+
+}  // namespace
+}  // namespace javelin::table
