@@ -32,6 +32,7 @@ struct WriterOptions {
   std::optional<uint32_t> manifest_scan_batch_size;
   std::optional<Duration> backpressure_log_interval;
   std::optional<bool> enable_memtable;
+  friend bool operator==(const WriterOptions&, const WriterOptions&) = default;
 };
 
 // Every value decided. Defaults: docs/format.md, "MemWAL: writer options".

@@ -1,0 +1,154 @@
+#include "javelin/memwal/initialize.h"
+
+#include <arrow/type.h>
+
+#include "javelin/base/error.h"
+#include "javelin/memwal/bucket_hash.h"
+#include "javelin/memwal/shard_schemas.h"
+#include "javelin/table/mem_wal_details.h"
+#include "javelin/table/transaction.h"
+
+namespace javelin::memwal {
+
+namespace {
+
+constexpr uint32_t kOnlySpec = 1;
+constexpr uint32_t kMaxBuckets = 1024;
+
+// What the wire calls the types that rows can be sharded by as they are; empty = not one of them.
+std::string_view IdentityTypeName(const arrow::DataType& type) {
+  switch (type.id()) {
+    case arrow::Type::INT8: return "int8";
+    case arrow::Type::INT16: return "int16";
+    case arrow::Type::INT32: return "int32";
+    case arrow::Type::INT64: return "int64";
+    case arrow::Type::UINT8: return "uint8";
+    case arrow::Type::UINT16: return "uint16";
+    case arrow::Type::UINT32: return "uint32";
+    case arrow::Type::UINT64: return "uint64";
+    case arrow::Type::BOOL: return "boolean";
+    case arrow::Type::STRING: return "utf8";
+    case arrow::Type::LARGE_STRING: return "large_utf8";
+    default: return "";
+  }
+}
+
+// A column by dotted path; every level but the last is a struct.
+arrow::Result<const file::Field*> FindColumn(const file::Schema& schema, const std::string& path) {
+  const std::vector<file::Field>* level = &schema.fields();
+  const file::Field* found = nullptr;
+  size_t start = 0;
+  while (start <= path.size()) {
+    size_t dot = std::min(path.find('.', start), path.size());
+    std::string_view name = std::string_view(path).substr(start, dot - start);
+    auto next = std::find_if(level->begin(), level->end(), [&](const file::Field& field) { return field.name == name; });
+    if (next == level->end()) return InvalidInput("sharding column '{}' is not a column of the table", path);
+    found = &*next;
+    level = &found->children;
+    start = dot + 1;
+  }
+  return found;
+}
+
+arrow::Status UnusableType(const std::string& column, const file::Field& field) {
+  return InvalidInput("sharding column '{}' has type {}, which cannot be used as a shard key", column, field.type->ToString());
+}
+
+// The spec of the chosen mode and how many shards it makes (0 = open-ended).
+struct Sharding {
+  std::vector<table::ShardingSpec> specs;
+  uint32_t num_shards = 0;
+};
+
+Sharding OneField(table::ShardingField field, uint32_t num_shards) {
+  field.field_id = "bucket";
+  return {.specs = {{.spec_id = kOnlySpec, .fields = {std::move(field)}}}, .num_shards = num_shards};
+}
+
+arrow::Result<Sharding> ResolveSharding(const file::Schema& schema, const InitializeOptions& options) {
+  const bool bucket = options.bucket_column.has_value() || options.num_buckets.has_value();
+  if (bucket + options.identity_column.has_value() + options.unsharded > 1) {
+    return InvalidInput("at most one of unsharded, bucket_column with num_buckets, and identity_column may be given");
+  }
+  if (options.unsharded) return OneField({.transform = "unsharded", .result_type = "int32"}, 1);
+  if (bucket) {
+    if (!options.bucket_column || !options.num_buckets) {
+      return InvalidInput("bucket sharding needs both bucket_column and num_buckets; {} is missing",
+                          options.bucket_column ? "num_buckets" : "bucket_column");
+    }
+    if (*options.num_buckets < 1 || *options.num_buckets > kMaxBuckets) {
+      return InvalidInput("num_buckets is {}; it must be from 1 to {}", *options.num_buckets, kMaxBuckets);
+    }
+    ARROW_ASSIGN_OR_RAISE(const file::Field* column, FindColumn(schema, *options.bucket_column));
+    if (!IsBucketType(*column->type)) return UnusableType(*options.bucket_column, *column);
+    return OneField({.source_ids = {column->id.value()},
+                     .transform = "bucket",
+                     .result_type = "int32",
+                     .parameters = {{"num_buckets", fmt::to_string(*options.num_buckets)}}},
+                    *options.num_buckets);
+  }
+  if (options.identity_column) {
+    ARROW_ASSIGN_OR_RAISE(const file::Field* column, FindColumn(schema, *options.identity_column));
+    std::string_view type_name = IdentityTypeName(*column->type);
+    if (type_name.empty()) return UnusableType(*options.identity_column, *column);
+    return OneField({.source_ids = {column->id.value()}, .transform = "identity", .result_type = std::string(type_name)}, 0);
+  }
+  return Sharding{};
+}
+
+// The named indexes, each once, in the order given.
+arrow::Result<std::vector<std::string>> CheckMaintained(const table::Manifest& manifest, const std::vector<std::string>& names) {
+  std::vector<std::string> maintained;
+  for (const std::string& name : names) {
+    const table::IndexEntry* index = manifest.FindIndex(name);
+    if (index == nullptr || index->fields.empty()) {
+      return InvalidInput("Index '{}' from maintained_indexes not found on dataset", name);
+    }
+    if (std::find(maintained.begin(), maintained.end(), name) == maintained.end()) maintained.push_back(name);
+  }
+  return maintained;
+}
+
+arrow::Result<std::map<std::string, std::string>> StoredDefaults(const WriterOptions& options) {
+  if (options == WriterOptions{}) return std::map<std::string, std::string>{};
+  if (options.shard_spec_id.has_value()) return InvalidInput("shard_spec_id belongs to one writer; it cannot be a default of the table");
+  ARROW_ASSIGN_OR_RAISE(ResolvedWriterOptions resolved, ResolveWriterOptions(options, {}));
+  return ToStoredDefaults(resolved);
+}
+
+arrow::Status AlreadyInitialized(const Dataset& dataset) {
+  return InvalidInput("MemWAL is already initialized on {}; its sharding cannot be changed", dataset.uri());
+}
+
+}  // namespace
+
+arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const InitializeOptions& options) {
+  const table::Manifest& manifest = dataset.manifest();
+  ARROW_ASSIGN_OR_RAISE(Sharding sharding, ResolveSharding(dataset.schema(), options));
+  ARROW_RETURN_NOT_OK(ShardSchemas::Make(dataset.schema()));
+  if (manifest.FindIndex(table::kMemWalIndexName) != nullptr) return AlreadyInitialized(dataset);
+
+  table::MemWalDetails details;
+  details.num_shards = sharding.num_shards;
+  details.sharding_specs = std::move(sharding.specs);
+  details.maintain_all_indexes = !options.maintained_indexes.has_value();
+  if (options.maintained_indexes) {
+    ARROW_ASSIGN_OR_RAISE(details.maintained_indexes, CheckMaintained(manifest, *options.maintained_indexes));
+  }
+  ARROW_ASSIGN_OR_RAISE(details.writer_config_defaults, StoredDefaults(options.writer_defaults));
+
+  Runtime& runtime = dataset.session()->runtime();
+  auto uuid = table::Uuid::Random(runtime.Random(), runtime.Random());
+  int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(runtime.WallTime()).count();
+  table::Transaction transaction;
+  transaction.read_version = dataset.version();
+  transaction.operation = table::CreateIndex{.new_indices = {table::MakeMemWalIndexEntry(details, uuid, dataset.version().value(), now_ms)}};
+  auto committed = dataset.Commit(std::move(transaction));
+  if (HasKind(committed.status(), ErrorKind::kRetryableConflict)) {
+    ARROW_ASSIGN_OR_RAISE(auto latest, dataset.CheckoutLatest());
+    if (latest->manifest().FindIndex(table::kMemWalIndexName) != nullptr) return AlreadyInitialized(dataset);
+  }
+  return committed;
+}
+
+}  // namespace javelin::memwal
