@@ -56,6 +56,7 @@ class SimEvent final : public EventState {
   bool Wait(TimePoint deadline) override {
     if (scheduler_.CrashPoint()) return set_;
     scheduler_.SwitchPoint();
+    if (scheduler_.CrashPoint()) return set_;  // the crash may have come with the switch: nobody would wake us
     if (!set_ && deadline > scheduler_.now) BlockFor({.what = what_, .deadline = deadline});
     scheduler_.CrashPoint();
     return set_;

@@ -277,6 +277,21 @@ TEST(SimulationTest, ACrashAnywhereUnwindsEverythingWithoutEffects) {
   }
 }
 
+TEST(SimulationTest, ACrashWhileATaskStartsToWaitEndsTheWait) {
+  for (const uint64_t seed : Seeds()) {
+    Simulation simulation(seed);
+    simulation.OnSyncPoint("die", AtHit(1, SyncAction::Crash()));
+    simulation.StartActor("waiter", Duration(0), [&] {
+      const auto runtime = simulation.runtime();
+      Event never(*runtime);
+      runtime->Spawn("killer", [runtime] { (void)runtime->SyncPoint("die"); });
+      never.Wait();
+    });
+    const arrow::Status ended = simulation.RunAll();
+    ASSERT_TRUE(ended.ok()) << ended;
+  }
+}
+
 TEST(SimulationTest, ASwallowedCrashIsThrownAgain) {
   Simulation simulation(3);
   const auto runtime = simulation.runtime();
