@@ -32,16 +32,16 @@ inline constexpr FieldId kRootParent{-1};
 struct Field {
   FieldId id{-1};
   std::string name;
-  std::string logical_type;                        // "int64", "fixed_size_list:float:128", "struct", ...
-  std::shared_ptr<arrow::DataType> type;           // with children; never null
+  std::string logical_type;               // "int64", "fixed_size_list:float:128", "struct", ...
+  std::shared_ptr<arrow::DataType> type;  // with children; never null
   bool nullable = false;
-  std::map<std::string, std::string> metadata;     // Arrow field metadata, without lance:field_id
-  bool primary_key = false;                        // unenforced; order by position, then by id
-  uint32_t primary_key_position = 0;               // 1-based, 0 = none given
+  std::map<std::string, std::string> metadata;  // Arrow field metadata, without lance:field_id
+  bool primary_key = false;                     // unenforced; order by position, then by id
+  uint32_t primary_key_position = 0;            // 1-based, 0 = none given
   bool clustering_key = false;
   uint32_t clustering_key_position = 0;
-  std::vector<Field> children;                     // struct fields, the list item, map entries; none for primitives and
-                                                   // fixed-size lists of primitives
+  std::vector<Field> children;  // struct fields, the list item, map entries; none for primitives and
+                                // fixed-size lists of primitives
   friend bool operator==(const Field&, const Field&);  // types compared by Equals
 };
 
@@ -52,8 +52,7 @@ class Schema {
       : fields_(std::move(fields)), metadata_(std::move(metadata)) {}
 
   // Assigns ids in pre-order from `first_id`. InvalidInput: type the format cannot express, duplicate or empty name,
-  // a column name with a dot,
-  // nullable primary key.
+  // column name with a dot, nullable primary key.
   static arrow::Result<Schema> FromArrow(const arrow::Schema& schema, FieldId first_id = FieldId(0));
   // Flat pre-order list -> tree. Corruption: unknown parent, duplicate id, child of a primitive; NotSupported: unknown
   // logical type (names the field).

@@ -7,7 +7,7 @@
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"
-#include "javelin/file/array_shape.h"
+#include "javelin/memwal/array_shape_internal.h"
 #include "javelin/memwal/key_encoding.h"
 
 namespace javelin::memwal {
@@ -26,13 +26,17 @@ arrow::Result<std::vector<int>> KeyColumns(const file::Schema& schema) {
   std::vector<int> columns;
   for (const file::Field* key : schema.PrimaryKey()) {
     const auto& fields = schema.fields();
-    auto found = std::find_if(fields.begin(), fields.end(), [&](const file::Field& field) { return field.id == key->id; });
+    auto found =
+        std::find_if(fields.begin(), fields.end(), [&](const file::Field& field) { return field.id == key->id; });
     if (found == fields.end()) {
-      return InvalidInput("primary key column '{}' lies inside another column; shards need top-level key columns", key->name);
+      return InvalidInput("primary key column '{}' lies inside another column; shards need top-level key columns",
+                          key->name);
     }
     if (!IsKeyType(*key->type)) {
-      return InvalidInput("primary key column '{}' has type {}: unsupported type for hashing; use integers, booleans, strings or binary",
-                          key->name, key->type->ToString());
+      return InvalidInput(
+          "primary key column '{}' has type {}: unsupported type for hashing; use integers, booleans, strings or "
+          "binary",
+          key->name, key->type->ToString());
     }
     columns.push_back(static_cast<int>(found - fields.begin()));
   }
@@ -52,8 +56,9 @@ arrow::Result<std::shared_ptr<arrow::Array>> TombstoneValues(bool value, int64_t
 
 arrow::Result<ShardSchemas> ShardSchemas::Make(const file::Schema& table_schema) {
   if (table_schema.FindByName(kTombstoneColumn) != nullptr) {
-    return InvalidInput("a table with a column named '{}' cannot have shards: the name marks deleted rows; rename the column",
-                        kTombstoneColumn);
+    return InvalidInput(
+        "a table with a column named '{}' cannot have shards: the name marks deleted rows; rename the column",
+        kTombstoneColumn);
   }
   ShardSchemas schemas;
   ARROW_ASSIGN_OR_RAISE(schemas.key_columns_, KeyColumns(table_schema));
@@ -82,9 +87,10 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShardSchemas::ShapePut(const 
   for (int i = 0; i < batch.num_columns(); ++i) {
     const arrow::Field& expected = *logical_->field(i);
     if (batch.column_name(i) != expected.name()) {
-      return InvalidInput("column {} of the batch is '{}', the table has '{}' there", i, batch.column_name(i), expected.name());
+      return InvalidInput("column {} of the batch is '{}', the table has '{}' there", i, batch.column_name(i),
+                          expected.name());
     }
-    ARROW_ASSIGN_OR_RAISE(auto column, file::ShapeArray(*batch.column_data(i), *storage_->field(i), expected.name()));
+    ARROW_ASSIGN_OR_RAISE(auto column, ShapeArray(*batch.column_data(i), *storage_->field(i), expected.name()));
     if (!expected.nullable()) ARROW_RETURN_NOT_OK(CheckNoNull(*column, expected.name()));
     columns.push_back(std::move(column));
   }
@@ -101,9 +107,10 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShardSchemas::ShapeDelete(con
     const arrow::Field& expected = *storage_->field(key);
     std::vector<int> found = keys.schema()->GetAllFieldIndices(expected.name());
     if (found.size() != 1) {
-      return InvalidInput("a delete needs the key column '{}' exactly once, the batch has it {} times", expected.name(), found.size());
+      return InvalidInput("a delete needs the key column '{}' exactly once, the batch has it {} times", expected.name(),
+                          found.size());
     }
-    ARROW_ASSIGN_OR_RAISE(columns[key], file::ShapeArray(*keys.column_data(found[0]), expected, expected.name()));
+    ARROW_ASSIGN_OR_RAISE(columns[key], ShapeArray(*keys.column_data(found[0]), expected, expected.name()));
     ARROW_RETURN_NOT_OK(CheckNoNull(*columns[key], expected.name()));
   }
   for (int i = 0; i + 1 < storage_->num_fields(); ++i) {

@@ -12,7 +12,7 @@
 #include <arrow/util/key_value_metadata.h>
 
 #include "javelin/base/error.h"
-#include "javelin/file/array_shape.h"
+#include "javelin/memwal/array_shape_internal.h"
 #include "javelin/memwal/ipc_messages_internal.h"
 
 namespace javelin::memwal {
@@ -27,8 +27,9 @@ constexpr std::string_view kTargetFolder = "mem_wal_target_generation_dir";
 constexpr std::string_view kTargetDataFile = "mem_wal_target_data_file";
 constexpr std::string_view kTargetCreatorEpoch = "mem_wal_target_creator_epoch";
 constexpr std::string_view kTargetBatchCapacity = "mem_wal_target_batch_capacity";
-constexpr std::string_view kReservedKeys[] = {kWriterEpoch,  kGeneration,     kFenceSentinel,      kTargetGeneration,
-                                              kTargetFolder, kTargetDataFile, kTargetCreatorEpoch, kTargetBatchCapacity};
+constexpr std::string_view kReservedKeys[] = {kWriterEpoch,        kGeneration,         kFenceSentinel,
+                                              kTargetGeneration,   kTargetFolder,       kTargetDataFile,
+                                              kTargetCreatorEpoch, kTargetBatchCapacity};
 
 using Metadata = std::map<std::string, std::string>;
 
@@ -40,7 +41,8 @@ bool IsReserved(std::string_view key) {
 
 arrow::Status CheckContent(const WalEntry& entry) {
   if (entry.fence_sentinel) {
-    if (!entry.batches.empty()) return InvalidInput("a fence sentinel holds no batches, {} were given", entry.batches.size());
+    if (!entry.batches.empty())
+      return InvalidInput("a fence sentinel holds no batches, {} were given", entry.batches.size());
     return arrow::Status::OK();
   }
   if (entry.batches.empty()) return InvalidInput("a WAL entry needs at least one batch");
@@ -112,7 +114,7 @@ std::shared_ptr<arrow::Schema> WithoutReserved(const arrow::Schema& schema) {
     }
   }
   arrow::FieldVector fields;
-  for (const auto& field : schema.fields()) fields.push_back(file::WithoutExtensions(field));
+  for (const auto& field : schema.fields()) fields.push_back(WithoutExtensions(field));
   return arrow::schema(std::move(fields), kept->size() == 0 ? nullptr : kept);
 }
 
@@ -122,7 +124,8 @@ const std::string* Find(const Metadata& metadata, std::string_view key) {
 }
 
 bool IsPathComponent(const std::string& name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos && name.find('\\') == std::string::npos;
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\\') == std::string::npos;
 }
 
 arrow::Result<std::optional<WalTarget>> ParseTarget(const Metadata& reserved, Epoch writer_epoch) {
@@ -131,7 +134,8 @@ arrow::Result<std::optional<WalTarget>> ParseTarget(const Metadata& reserved, Ep
   const std::string* data_file = Find(reserved, kTargetDataFile);
   const std::string* creator_epoch = Find(reserved, kTargetCreatorEpoch);
   const std::string* capacity = Find(reserved, kTargetBatchCapacity);
-  int present = (generation != nullptr) + (folder != nullptr) + (data_file != nullptr) + (creator_epoch != nullptr) + (capacity != nullptr);
+  int present = (generation != nullptr) + (folder != nullptr) + (data_file != nullptr) + (creator_epoch != nullptr) +
+                (capacity != nullptr);
   if (present == 0) return std::nullopt;
   if (present != 5) return WalCorrupt("{} of the 5 metadata keys of a flush target are there", present);
   WalTarget target{.folder = *folder, .data_file = *data_file};
@@ -148,7 +152,8 @@ arrow::Result<std::optional<WalTarget>> ParseTarget(const Metadata& reserved, Ep
   }
   if (target.batch_capacity == 0) return WalCorrupt("the flush target has room for 0 batches");
   if (target.creator_epoch > writer_epoch) {
-    return WalCorrupt("the flush target was made in epoch {}, after the entry's epoch {}", target.creator_epoch, writer_epoch);
+    return WalCorrupt("the flush target was made in epoch {}, after the entry's epoch {}", target.creator_epoch,
+                      writer_epoch);
   }
   return target;
 }
@@ -177,7 +182,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> CheckedBatch(const arrow::Rec
   ARROW_RETURN_NOT_OK(batch.ValidateFull());
   std::vector<std::shared_ptr<arrow::ArrayData>> columns;
   for (int i = 0; i < batch.num_columns(); ++i) {
-    ARROW_ASSIGN_OR_RAISE(auto column, file::ShapeArray(*batch.column_data(i), *schema->field(i), schema->field(i)->name()));
+    ARROW_ASSIGN_OR_RAISE(auto column, ShapeArray(*batch.column_data(i), *schema->field(i), schema->field(i)->name()));
     columns.push_back(std::move(column));
   }
   return arrow::RecordBatch::Make(schema, batch.num_rows(), std::move(columns));
@@ -188,7 +193,8 @@ arrow::Result<WalEntry> Decode(const BufferPtr& bytes) {
   options.use_threads = false;
   options.ensure_alignment = arrow::ipc::Alignment::kDataTypeSpecificAlignment;
   auto stream = std::make_shared<arrow::io::BufferReader>(bytes);
-  ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchStreamReader::Open(MakePlainMessageReader(stream), options));
+  ARROW_ASSIGN_OR_RAISE(auto reader,
+                        arrow::ipc::RecordBatchStreamReader::Open(MakePlainMessageReader(stream), options));
   WalEntry entry;
   ARROW_ASSIGN_OR_RAISE(Metadata reserved, TakeReserved(*reader->schema()));
   ARROW_RETURN_NOT_OK(ParseReserved(reserved, &entry));
@@ -203,7 +209,8 @@ arrow::Result<WalEntry> Decode(const BufferPtr& bytes) {
   }
   ARROW_ASSIGN_OR_RAISE(int64_t end, stream->Tell());
   if (end != bytes->size()) return WalCorrupt("{} bytes follow the end of the stream", bytes->size() - end);
-  if (entry.fence_sentinel && !entry.batches.empty()) return WalCorrupt("a fence sentinel holds {} batches", entry.batches.size());
+  if (entry.fence_sentinel && !entry.batches.empty())
+    return WalCorrupt("a fence sentinel holds {} batches", entry.batches.size());
   return entry;
 }
 

@@ -4,9 +4,9 @@
 #include <arrow/util/key_value_metadata.h>
 
 #include "javelin/base/error.h"
-#include "javelin/file/array_shape.h"
+#include "javelin/memwal/array_shape_internal.h"
 
-namespace javelin::file {
+namespace javelin::memwal {
 
 namespace {
 
@@ -77,8 +77,8 @@ std::pair<int64_t, int64_t> ChildRange(const ArrayData& parent) {
   }
 }
 
-// True if a child slot is null although its parent's row is there. A null parent of a list may still own slots; a null in
-// those counts too, because nothing well made puts one there.
+// True if a child slot is null although its parent's row is there. A null parent of a list may still own slots; a null
+// in those counts too, because nothing well made puts one there.
 bool HasForbiddenNull(const ArrayData& parent, const ArrayData& child) {
   if (child.GetNullCount() == 0) return false;
   auto [first, end] = ChildRange(parent);
@@ -96,8 +96,8 @@ std::shared_ptr<arrow::Field> WithoutExtensions(const std::shared_ptr<arrow::Fie
   const arrow::DataType& type = *field->type();
   if (type.id() == Type::EXTENSION) {
     const auto& extension = static_cast<const arrow::ExtensionType&>(type);
-    auto metadata = arrow::key_value_metadata({{"ARROW:extension:name", extension.extension_name()},
-                                               {"ARROW:extension:metadata", extension.Serialize()}});
+    auto metadata = arrow::key_value_metadata(
+        {{"ARROW:extension:name", extension.extension_name()}, {"ARROW:extension:metadata", extension.Serialize()}});
     return WithoutExtensions(field->WithType(extension.storage_type())->WithMergedMetadata(metadata));
   }
   if (!IsNested(type)) return field;
@@ -110,7 +110,8 @@ std::shared_ptr<arrow::Field> WithoutExtensions(const std::shared_ptr<arrow::Fie
   return changed ? field->WithType(WithChildren(type, children)) : field;
 }
 
-arrow::Result<std::shared_ptr<ArrayData>> ShapeArray(const ArrayData& data, const arrow::Field& target, const std::string& path) {
+arrow::Result<std::shared_ptr<ArrayData>> ShapeArray(const ArrayData& data, const arrow::Field& target,
+                                                     const std::string& path) {
   const arrow::DataType& wanted = *target.type();
   const arrow::DataType& given = StorageOf(*data.type);
   if (!SameShape(given, StorageOf(wanted))) {
@@ -130,4 +131,4 @@ arrow::Result<std::shared_ptr<ArrayData>> ShapeArray(const ArrayData& data, cons
   return shaped;
 }
 
-}  // namespace javelin::file
+}  // namespace javelin::memwal

@@ -7,16 +7,16 @@
 #include <arrow/result.h>
 #include <arrow/type_fwd.h>
 
-namespace javelin::file {
+namespace javelin::memwal {
 
 // The field as the format stores it: an extension type becomes its storage type plus the metadata keys that name it, at
 // every level.
 std::shared_ptr<arrow::Field> WithoutExtensions(const std::shared_ptr<arrow::Field>& field);
 
-// The array under exactly the type of `target`: extension types give way to their storage, names of list items and field metadata
-// are taken from the target. InvalidInput naming `path`: another type, other struct fields, a null where the target
-// forbids it (at any level).
+// The array under exactly the type of `target`: extension types give way to their storage, names of list items and
+// field metadata are taken from the target. InvalidInput naming `path`: another type, other struct fields, a null where
+// the target forbids it (at any level).
 arrow::Result<std::shared_ptr<arrow::ArrayData>> ShapeArray(const arrow::ArrayData& data, const arrow::Field& target,
                                                             const std::string& path);
 
-}  // namespace javelin::file
+}  // namespace javelin::memwal

@@ -1,0 +1,5 @@
+#include "javelin/file/bit_packing_kernel_internal.h"
+
+namespace javelin::file {
+JAVELIN_INSTANTIATE_BIT_PACKING(uint8_t)
+}  // namespace javelin::file

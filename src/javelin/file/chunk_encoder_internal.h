@@ -1,0 +1,69 @@
+// Encoders of values in the chunks of a mini-block page.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <arrow/status.h>
+
+#include "lanceproto/encodings_v2_1.pb.h"
+
+#include "javelin/file/compression_internal.h"
+#include "javelin/file/leaf_view_internal.h"
+
+namespace javelin::file {
+
+namespace pb = lance::encodings21;
+
+using ByteVector = std::vector<uint8_t>;
+
+class ChunkEncoder {
+ public:
+  virtual ~ChunkEncoder() = default;
+  // Every chunk but the last holds this many values: a power of two, at least 2.
+  virtual uint64_t chunk_values() const = 0;
+  // Appends one buffer per buffer of the encoding to `buffers`; at most chunk_values() values.
+  virtual arrow::Status Encode(uint64_t first, uint64_t count, std::vector<ByteVector>& buffers) = 0;
+  virtual void Describe(pb::CompressiveEncoding& encoding) const = 0;
+  // What all chunks will take, without headers; an estimate where only encoding would tell.
+  virtual uint64_t total_bytes() const = 0;
+};
+using ChunkEncoderPtr = std::unique_ptr<ChunkEncoder>;
+
+// flat_chunk_encoder.cc: values of one width as they are; values of null rows become zero.
+ChunkEncoderPtr MakeFlatChunks(const LeafView& view, uint64_t bits);
+// fixed_size_list_chunk_encoder.cc
+ChunkEncoderPtr MakeListChunks(const LeafView& view, const ValueShape& shape);
+// bit_packing_chunk_encoder.cc: null if it does not make the page smaller; 8 to 64 bits only.
+ChunkEncoderPtr MakeBitPackedChunks(const LeafView& view, uint64_t bits);
+ChunkEncoderPtr MakeBitPackedIndices(const std::vector<uint32_t>& indices);
+// variable_chunk_encoder.cc: strings, compressed where a sample shows that it pays.
+arrow::Result<ChunkEncoderPtr> MakeVariableChunks(const LeafView& view);
+
+// The distinct values of a page, if storing each once makes it smaller than `alternative_bytes`.
+struct DictionaryEncoding {
+  std::vector<uint32_t> indices;  // one per row; 0 for null
+  uint64_t num_items = 0;
+  ByteVector block;
+  pb::CompressiveEncoding block_encoding;
+};
+// dictionary_encoder.cc: strings and values of 64 or 128 bits.
+arrow::Result<std::optional<DictionaryEncoding>> EncodeDictionary(const LeafView& view, const ValueShape& shape,
+                                                                  uint64_t alternative_bytes);
+
+// level_encoder.cc: definition levels of chunks, one encoding for the whole page.
+class LevelEncoder {
+ public:
+  // Chooses by size over all chunks of `chunk_values` rows.
+  LevelEncoder(const LeafView& view, uint64_t chunk_values);
+  void Encode(uint64_t first, uint64_t count, ByteVector& out) const;
+  void Describe(pb::CompressiveEncoding& encoding) const;
+
+ private:
+  const LeafView& view_;
+  bool runs_ = false;
+};
+
+}  // namespace javelin::file

@@ -1,0 +1,318 @@
+#include "javelin/file/container_internal.h"
+
+#include <google/protobuf/any.pb.h>
+#include "lanceproto/encodings_v2_0.pb.h"
+#include "lanceproto/file.pb.h"
+#include "lanceproto/file2.pb.h"
+
+#include "javelin/base/error.h"
+#include "javelin/file/byte_span_internal.h"
+#include "javelin/file/logical_type_internal.h"
+#include "javelin/file/schema_internal.h"
+
+namespace javelin::file {
+
+namespace {
+
+constexpr uint64_t kTableEntryBytes = 16;
+// Read in front of the tables when they alone fill the tail: the descriptor lies there, and its size is not known yet.
+constexpr uint64_t kDescriptorGuess = 1u << 20;
+
+struct Footer {
+  uint64_t column_metadata = 0;
+  uint64_t column_table = 0;
+  uint64_t buffer_table = 0;
+  uint32_t num_buffers = 0;
+  uint32_t num_columns = 0;
+  FileVersion version;
+};
+
+arrow::Result<FileVersion> CheckVersion(uint16_t major, uint16_t minor) {
+  if ((major == 0 && minor == 3) || (major == 2 && minor == 0)) return FileVersion{2, 0};
+  if (major == 2 && (minor == 1 || minor == 2)) return FileVersion{major, minor};
+  if (major == 0 && minor < 3)
+    return NotSupported("the file has the legacy version 0.1; rewrite the table with a newer version");
+  return NotSupported("the file has version {}.{}; versions 2.0, 2.1 and 2.2 can be read", major, minor);
+}
+
+arrow::Result<Footer> ParseFooter(Bytes tail, uint64_t file_size) {
+  if (tail.size() < kFooterBytes) return Corruption("the file has only {} bytes", file_size);
+  const uint8_t* bytes = tail.data() + tail.size() - kFooterBytes;
+  if (std::memcmp(bytes + 36, kMagic, 4) != 0)
+    return Corruption("the file does not end in LANC; it is cut short or no Lance file");
+  Footer footer;
+  footer.column_metadata = LoadAt<uint64_t>(bytes);
+  footer.column_table = LoadAt<uint64_t>(bytes + 8);
+  footer.buffer_table = LoadAt<uint64_t>(bytes + 16);
+  footer.num_buffers = LoadAt<uint32_t>(bytes + 24);
+  footer.num_columns = LoadAt<uint32_t>(bytes + 28);
+  ARROW_ASSIGN_OR_RAISE(footer.version, CheckVersion(LoadAt<uint16_t>(bytes + 32), LoadAt<uint16_t>(bytes + 34)));
+  const uint64_t end = file_size - kFooterBytes;
+  auto table_fits = [&](uint64_t position, uint64_t entries) {
+    return position <= end && entries <= (end - position) / kTableEntryBytes;
+  };
+  if (!table_fits(footer.column_table, footer.num_columns) || !table_fits(footer.buffer_table, footer.num_buffers) ||
+      footer.column_metadata > end || footer.num_buffers < 1) {
+    return Corruption("the footer points outside the file of {} bytes", file_size);
+  }
+  return footer;
+}
+
+// The end of the file, as far forward as it has been read.
+class Window {
+ public:
+  Window(const Resources& resources, ObjectStore& store, const std::string& key, ObjectTail tail)
+      : resources_(resources),
+        store_(store),
+        key_(key),
+        bytes_(tail.bytes),
+        file_size_(tail.object_size),
+        start_(tail.object_size - static_cast<uint64_t>(tail.bytes->size())) {}
+
+  uint64_t start() const { return start_; }
+
+  // Reads forward to `start` where that is not there yet.
+  arrow::Status ExtendTo(uint64_t start) {
+    if (start >= start_) return arrow::Status::OK();
+    const ByteRange missing{start, start_ - start};
+    ARROW_ASSIGN_OR_RAISE(
+        reservation_,
+        MemoryReservation::Make(*resources_.memory, static_cast<int64_t>(file_size_ - start), "file metadata"));
+    ARROW_ASSIGN_OR_RAISE(std::vector<BufferPtr> front, store_.GetRanges(key_, std::span(&missing, 1)));
+    if (front.size() != 1 || front[0]->size() != static_cast<int64_t>(missing.length))
+      return Internal("the store answered other ranges than asked");
+    ARROW_ASSIGN_OR_RAISE(bytes_, arrow::ConcatenateBuffers({front[0], bytes_}, resources_.pool));
+    start_ = start;
+    return arrow::Status::OK();
+  }
+
+  arrow::Result<Bytes> View(ByteRange range) {
+    if (range.offset < start_ || range.offset > file_size_ || range.length > file_size_ - range.offset) {
+      return Internal("bytes {}+{} of the file were not read", range.offset, range.length);
+    }
+    return Bytes(bytes_->data() + (range.offset - start_), range.length);
+  }
+
+ private:
+  const Resources& resources_;
+  ObjectStore& store_;
+  const std::string& key_;
+  BufferPtr bytes_;
+  uint64_t file_size_;
+  uint64_t start_;
+  MemoryReservation reservation_;
+};
+
+arrow::Status CheckInside(ByteRange range, uint64_t file_size, std::string_view what) {
+  if (range.offset > file_size || range.length > file_size - range.offset) {
+    return Corruption("{} lies at {}+{}, outside the file of {} bytes", what, range.offset, range.length, file_size);
+  }
+  return arrow::Status::OK();
+}
+
+std::vector<ByteRange> ParseTable(Bytes table) {
+  std::vector<ByteRange> ranges;
+  for (uint64_t at = 0; at + kTableEntryBytes <= table.size(); at += kTableEntryBytes) {
+    ranges.push_back({LoadAt<uint64_t>(table.data() + at), LoadAt<uint64_t>(table.data() + at + 8)});
+  }
+  return ranges;
+}
+
+template <typename Message>
+arrow::Status ParseMessage(Bytes bytes, std::string_view what, Message& message) {
+  if (bytes.size() > static_cast<uint64_t>(std::numeric_limits<int>::max()) ||
+      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Corruption("{} does not parse", what);
+  }
+  return arrow::Status::OK();
+}
+
+struct TypedBytes {
+  std::string name;
+  std::string bytes;
+};
+
+// The message that an encoding holds, by the name behind the last '/'.
+arrow::Result<TypedBytes> UnpackEncoding(const lance::file::v2::Encoding& encoding, std::string_view what) {
+  if (!encoding.has_direct()) return NotSupported("{} has no encoding of its own in place", what);
+  google::protobuf::Any any;
+  if (!any.ParseFromString(encoding.direct().encoding())) return Corruption("the encoding of {} does not parse", what);
+  const std::string& url = any.type_url();
+  return TypedBytes{url.substr(url.rfind('/') + 1), std::move(*any.mutable_value())};
+}
+
+class ColumnReader {
+ public:
+  ColumnReader(FileVersion version, uint64_t file_size, uint32_t index)
+      : version_(version), file_size_(file_size), index_(index) {}
+
+  arrow::Result<ColumnMetadata> Read(Bytes bytes) {
+    lance::file::v2::ColumnMetadata proto;
+    ARROW_RETURN_NOT_OK(ParseMessage(bytes, fmt::format("the metadata of column {}", index_), proto));
+    ColumnMetadata column;
+    ARROW_RETURN_NOT_OK(ReadColumnEncoding(proto, column));
+    for (const auto& page : proto.pages()) {
+      ARROW_ASSIGN_OR_RAISE(PageMetadata metadata, ReadPage(page, column.pages.size()));
+      metadata.first_row = column.num_rows;
+      if (__builtin_add_overflow(column.num_rows, metadata.num_rows, &column.num_rows))
+        return Corruption("column {} has too many rows", index_);
+      column.pages.push_back(std::move(metadata));
+    }
+    return column;
+  }
+
+ private:
+  arrow::Status ReadColumnEncoding(const lance::file::v2::ColumnMetadata& proto, ColumnMetadata& column) {
+    // Only 2.0 files may go without.
+    if (!proto.has_encoding() && version_ == FileVersion{2, 0}) return arrow::Status::OK();
+    ARROW_ASSIGN_OR_RAISE(TypedBytes encoding, UnpackEncoding(proto.encoding(), fmt::format("column {}", index_)));
+    lance::encodings::ColumnEncoding message;
+    if (encoding.name != message.GetTypeName())
+      return NotSupported("column {} has the unknown encoding {}", index_, encoding.name);
+    if (!message.ParseFromString(encoding.bytes)) return Corruption("the encoding of column {} does not parse", index_);
+    column.plain_values = message.has_values();
+    return arrow::Status::OK();
+  }
+
+  arrow::Result<PageMetadata> ReadPage(const lance::file::v2::ColumnMetadata::Page& proto, size_t page_index) {
+    const std::string what = fmt::format("page {} of column {}", page_index, index_);
+    if (proto.buffer_offsets_size() != proto.buffer_sizes_size()) {
+      return Corruption("{} has {} buffer offsets and {} sizes", what, proto.buffer_offsets_size(),
+                        proto.buffer_sizes_size());
+    }
+    PageMetadata page;
+    for (int i = 0; i < proto.buffer_offsets_size(); ++i) {
+      const ByteRange buffer{proto.buffer_offsets(i), proto.buffer_sizes(i)};
+      ARROW_RETURN_NOT_OK(CheckInside(buffer, file_size_, what));
+      if (version_ > FileVersion{2, 0} && buffer.offset % kBufferAlignment != 0) {
+        return Corruption("a buffer of {} lies at {}, which is not a multiple of 64", what, buffer.offset);
+      }
+      page.buffers.push_back(buffer);
+    }
+    page.num_rows = proto.length();
+    ARROW_ASSIGN_OR_RAISE(TypedBytes encoding, UnpackEncoding(proto.encoding(), what));
+    page.encoding_name = std::move(encoding.name);
+    page.encoding = std::move(encoding.bytes);
+    return page;
+  }
+
+  FileVersion version_;
+  uint64_t file_size_;
+  uint32_t index_;
+};
+
+class ContainerReader {
+ public:
+  ContainerReader(const Resources& resources, ObjectStore& store, const std::string& key, ObjectTail tail)
+      : tail_(tail), window_(resources, store, key, tail) {}
+
+  arrow::Result<Container> Read() {
+    ARROW_ASSIGN_OR_RAISE(
+        footer_, ParseFooter({tail_.bytes->data(), static_cast<size_t>(tail_.bytes->size())}, tail_.object_size));
+    container_.version = footer_.version;
+    container_.file_size = tail_.object_size;
+    container_.tail = {tail_.object_size - static_cast<uint64_t>(tail_.bytes->size()),
+                       static_cast<uint64_t>(tail_.bytes->size())};
+    container_.tail_bytes = tail_.bytes;
+    ARROW_ASSIGN_OR_RAISE(ByteRange descriptor, FindDescriptor());
+    ARROW_RETURN_NOT_OK(ReadDescriptor(descriptor));
+    ARROW_RETURN_NOT_OK(ReadColumns());
+    return std::move(container_);
+  }
+
+ private:
+  // Also brings everything up to the descriptor into the window.
+  arrow::Result<ByteRange> FindDescriptor() {
+    const uint64_t first = std::min({footer_.column_metadata, footer_.column_table, footer_.buffer_table});
+    if (footer_.buffer_table < window_.start()) {
+      ARROW_RETURN_NOT_OK(window_.ExtendTo(first - std::min(first, kDescriptorGuess)));
+    }
+    ARROW_ASSIGN_OR_RAISE(Bytes table, window_.View({footer_.buffer_table, footer_.num_buffers * kTableEntryBytes}));
+    const std::vector<ByteRange> buffers = ParseTable(table);
+    for (const ByteRange& buffer : buffers) {
+      ARROW_RETURN_NOT_OK(CheckInside(buffer, tail_.object_size, "a global buffer"));
+      if (footer_.version > FileVersion{2, 0} && buffer.offset % kBufferAlignment != 0) {
+        return Corruption("a global buffer lies at {}, which is not a multiple of 64", buffer.offset);
+      }
+    }
+    ARROW_RETURN_NOT_OK(window_.ExtendTo(std::min(first, buffers[0].offset)));
+    return buffers[0];
+  }
+
+  arrow::Status ReadDescriptor(ByteRange range) {
+    ARROW_ASSIGN_OR_RAISE(Bytes bytes, window_.View(range));
+    lance::file::FileDescriptor descriptor;
+    ARROW_RETURN_NOT_OK(ParseMessage(bytes, "the file descriptor", descriptor));
+    std::map<std::string, std::string> metadata(descriptor.schema().metadata().begin(),
+                                                descriptor.schema().metadata().end());
+    ARROW_ASSIGN_OR_RAISE(container_.schema, Schema::FromProto(descriptor.schema().fields(), std::move(metadata)));
+    container_.num_rows = descriptor.length();
+    return arrow::Status::OK();
+  }
+
+  arrow::Status ReadColumns() {
+    ARROW_ASSIGN_OR_RAISE(Bytes table, window_.View({footer_.column_table, footer_.num_columns * kTableEntryBytes}));
+    const std::vector<ByteRange> ranges = ParseTable(table);
+    // Metadata of columns does not overlap; without this a small file could make us parse the same bytes many times.
+    uint64_t total = 0;
+    uint64_t first = window_.start();
+    for (const ByteRange& range : ranges) {
+      ARROW_RETURN_NOT_OK(CheckInside(range, tail_.object_size, "the metadata of a column"));
+      total += range.length;
+      first = std::min(first, range.offset);
+    }
+    if (total > tail_.object_size) return Corruption("the metadata of the columns overlaps");
+    ARROW_RETURN_NOT_OK(window_.ExtendTo(first));
+    for (uint32_t i = 0; i < footer_.num_columns; ++i) {
+      ARROW_ASSIGN_OR_RAISE(Bytes bytes, window_.View(ranges[i]));
+      ARROW_ASSIGN_OR_RAISE(ColumnMetadata column, ColumnReader(footer_.version, tail_.object_size, i).Read(bytes));
+      if (footer_.version > FileVersion{2, 0} && column.num_rows != container_.num_rows) {
+        return Corruption("the pages of column {} hold {} rows, the file has {}", i, column.num_rows,
+                          container_.num_rows);
+      }
+      container_.columns.push_back(std::move(column));
+    }
+    return arrow::Status::OK();
+  }
+
+  ObjectTail tail_;
+  Window window_;
+  Footer footer_;
+  Container container_;
+};
+
+void AppendColumns(const Field& field, FileVersion version, std::vector<FieldId>& out) {
+  const bool leaf = IsLeafColumn(field);
+  if (leaf || version == FileVersion{2, 0}) out.push_back(field.id);
+  if (leaf) return;
+  for (const Field& child : field.children) AppendColumns(child, version, out);
+}
+
+}  // namespace
+
+arrow::Result<Container> OpenContainer(const Resources& resources, ObjectStore& store, const std::string& key,
+                                       std::optional<uint64_t> known_size) {
+  ARROW_ASSIGN_OR_RAISE(ObjectTail tail, store.GetTail(key, kTailBytes));
+  if (known_size && *known_size != tail.object_size) {
+    return Corruption("the file has {} bytes, the table says {}", tail.object_size, *known_size);
+  }
+  return ContainerReader(resources, store, key, std::move(tail)).Read();
+}
+
+bool IsLeafColumn(const Field& field) {
+  if (field.children.empty()) return true;
+  auto extension = field.metadata.find(std::string(kExtensionNameMetadata));
+  if (extension != field.metadata.end() && extension->second == kBlobExtension) return true;
+  // Any value switches blobs on; packing only applies to structs.
+  if (field.metadata.contains(std::string(kBlobMetadata))) return true;
+  return field.logical_type == "struct" &&
+         (IsTruthy(field.metadata, kPackedMetadata) || IsTruthy(field.metadata, kOldPackedMetadata));
+}
+
+std::vector<FieldId> PhysicalColumns(const Schema& schema, FileVersion version) {
+  std::vector<FieldId> columns;
+  for (const Field& field : schema.fields()) AppendColumns(field, version, columns);
+  return columns;
+}
+
+}  // namespace javelin::file

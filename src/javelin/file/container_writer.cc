@@ -1,0 +1,108 @@
+#include "javelin/file/container_writer_internal.h"
+
+#include <google/protobuf/any.pb.h>
+#include "lanceproto/encodings_v2_0.pb.h"
+#include "lanceproto/file.pb.h"
+#include "lanceproto/file2.pb.h"
+
+#include "javelin/base/error.h"
+#include "javelin/file/container_internal.h"
+#include "javelin/file/wire_internal.h"
+
+namespace javelin::file {
+
+namespace {
+
+// The message behind "/", its full name as the released reader expects it.
+void SetEncoding(const google::protobuf::Message& message, lance::file::v2::Encoding& encoding) {
+  google::protobuf::Any any;
+  any.set_type_url("/" + message.GetTypeName());
+  any.set_value(SerializeDeterministically(message));
+  encoding.mutable_direct()->set_encoding(SerializeDeterministically(any));
+}
+
+void AppendNumber(std::string& out, auto number) { out.append(reinterpret_cast<const char*>(&number), sizeof(number)); }
+
+std::string Table(const std::vector<ByteRange>& entries) {
+  std::string table;
+  for (const ByteRange& entry : entries) {
+    AppendNumber(table, entry.offset);
+    AppendNumber(table, entry.length);
+  }
+  return table;
+}
+
+}  // namespace
+
+ContainerWriter::ContainerWriter(std::unique_ptr<ObjectWriter> sink, size_t num_columns)
+    : sink_(std::move(sink)), columns_(num_columns), column_rows_(num_columns, 0) {
+  lance::encodings::ColumnEncoding plain;
+  plain.mutable_values();
+  for (auto& column : columns_) SetEncoding(plain, *column.mutable_encoding());
+}
+
+ContainerWriter::~ContainerWriter() = default;
+
+arrow::Status ContainerWriter::Put(BufferPtr bytes) {
+  if (bytes->size() == 0) return arrow::Status::OK();
+  position_ += static_cast<uint64_t>(bytes->size());
+  return sink_->Write(std::move(bytes));
+}
+
+arrow::Status ContainerWriter::Put(std::string bytes) { return Put(arrow::Buffer::FromString(std::move(bytes))); }
+
+arrow::Status ContainerWriter::Align() {
+  return Put(std::string((kBufferAlignment - position_ % kBufferAlignment) % kBufferAlignment, '\0'));
+}
+
+arrow::Status ContainerWriter::WritePage(size_t column, const EncodedPage& page) {
+  auto* metadata = columns_[column].add_pages();
+  for (const EncodedBuffer& buffer : page.buffers) {
+    ARROW_RETURN_NOT_OK(Align());
+    metadata->add_buffer_offsets(position_);
+    metadata->add_buffer_sizes(buffer.size());
+    for (const BufferPtr& piece : buffer.pieces) ARROW_RETURN_NOT_OK(Put(piece));
+  }
+  metadata->set_length(page.num_rows);
+  metadata->set_priority(column_rows_[column]);
+  SetEncoding(page.layout, *metadata->mutable_encoding());
+  column_rows_[column] += page.num_rows;
+  return arrow::Status::OK();
+}
+
+arrow::Status ContainerWriter::Finish(const Schema& schema, uint64_t num_rows) {
+  for (uint64_t rows : column_rows_) {
+    if (rows != num_rows) return Internal("a column of {} rows in a file of {}", rows, num_rows);
+  }
+  lance::file::FileDescriptor descriptor;
+  descriptor.set_length(num_rows);
+  for (auto& field : schema.ToProto()) *descriptor.mutable_schema()->add_fields() = field;
+  for (const auto& [key, value] : schema.metadata()) (*descriptor.mutable_schema()->mutable_metadata())[key] = value;
+  ARROW_RETURN_NOT_OK(Align());
+  const std::string descriptor_bytes = SerializeDeterministically(descriptor);
+  const std::vector<ByteRange> buffers = {{position_, descriptor_bytes.size()}};
+  const uint64_t column_metadata = position_ + descriptor_bytes.size();
+  std::string rest = descriptor_bytes;
+  std::vector<ByteRange> columns;
+  for (const auto& column : columns_) {
+    const std::string bytes = SerializeDeterministically(column);
+    columns.push_back({position_ + rest.size(), bytes.size()});
+    rest += bytes;
+  }
+  const uint64_t column_table = position_ + rest.size();
+  rest += Table(columns);
+  const uint64_t buffer_table = position_ + rest.size();
+  rest += Table(buffers);
+  AppendNumber(rest, column_metadata);
+  AppendNumber(rest, column_table);
+  AppendNumber(rest, buffer_table);
+  AppendNumber(rest, static_cast<uint32_t>(buffers.size()));
+  AppendNumber(rest, static_cast<uint32_t>(columns.size()));
+  AppendNumber(rest, uint16_t{2});
+  AppendNumber(rest, uint16_t{2});
+  rest.append(kMagic, 4);
+  ARROW_RETURN_NOT_OK(Put(std::move(rest)));
+  return sink_->Finish();
+}
+
+}  // namespace javelin::file

@@ -1,0 +1,369 @@
+#include "javelin/file/data_file_reader.h"
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+
+#include <arrow/api.h>
+#include <arrow/compute/api.h>
+
+#include "javelin/base/error.h"
+#include "javelin/file/container_internal.h"
+#include "javelin/file/page_reader_internal.h"
+
+namespace javelin::file {
+
+namespace {
+
+// Below this much output, handing columns to other threads costs more than it gains.
+constexpr uint64_t kParallelBytes = 1u << 20;
+
+// Splits slices of the file (ascending, disjoint) by page; slices of the result count from the page's first row.
+struct PagePart {
+  size_t page = 0;
+  std::vector<Slice> rows;
+};
+std::vector<PagePart> SplitByPage(const std::vector<PageMetadata>& pages, std::span<const Slice> rows) {
+  std::vector<PagePart> parts;
+  size_t page = 0;
+  for (const Slice& slice : rows) {
+    for (uint64_t first = slice.first; first < slice.end();) {
+      auto after =
+          std::upper_bound(pages.begin() + static_cast<ptrdiff_t>(page), pages.end(), first,
+                           [](uint64_t row, const PageMetadata& candidate) { return row < candidate.first_row; });
+      page = static_cast<size_t>(after - pages.begin()) - 1;
+      const uint64_t end = std::min(slice.end(), pages[page].first_row + pages[page].num_rows);
+      if (parts.empty() || parts.back().page != page) parts.push_back({page, {}});
+      parts.back().rows.push_back({first - pages[page].first_row, end - first});
+      first = end;
+    }
+  }
+  return parts;
+}
+
+// One column of one read.
+struct ColumnRead {
+  const Field* field = nullptr;
+  uint32_t column = 0;
+  struct Part {
+    size_t page = 0;
+    std::shared_ptr<const PageReader> reader;  // keeps alive what the scan uses
+    std::unique_ptr<PageScan> scan;
+    size_t num_wanted = 0;  // ranges asked for in this round
+  };
+  std::vector<Part> parts;
+  std::unique_ptr<SinkMemory> memory;
+  std::unique_ptr<ValueSink> sink;
+  arrow::Status status;  // of decoding
+};
+
+class DataFileReaderImpl final : public DataFileReader {
+ public:
+  DataFileReaderImpl(std::shared_ptr<PageEnvironment> environment, std::shared_ptr<ObjectStore> store, std::string key,
+                     Container container)
+      : environment_(std::move(environment)),
+        store_(std::move(store)),
+        key_(std::move(key)),
+        container_(std::move(container)) {
+    for (const ColumnMetadata& column : container_.columns) pages_.emplace_back(column.pages.size());
+  }
+
+  FileVersion version() const override { return container_.version; }
+  uint64_t num_rows() const override { return container_.num_rows; }
+  uint32_t num_columns() const override { return static_cast<uint32_t>(container_.columns.size()); }
+  const Schema& schema() const override { return container_.schema; }
+  ColumnOfField DefaultColumns() const override;
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Read(const Schema& projection, const ColumnOfField& columns,
+                                                          uint64_t first_row, uint64_t num_rows) override;
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(const Schema& projection, const ColumnOfField& columns,
+                                                          std::span<const uint64_t> rows) override;
+
+ private:
+  struct KnownPage {
+    ValueShape shape;
+    std::shared_ptr<const PageReader> reader;
+  };
+
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(const Schema& projection, const ColumnOfField& columns,
+                                                              std::span<const Slice> rows);
+  arrow::Result<ColumnRead> PlanColumn(const Field& field, uint32_t column, std::span<const Slice> rows);
+  arrow::Result<std::shared_ptr<const PageReader>> GetPage(uint32_t column, size_t page, const ValueShape& shape);
+  arrow::Status Fetch(std::vector<ColumnRead>& reads);
+  arrow::Result<std::vector<BufferPtr>> GetBytes(const std::vector<ByteRange>& ranges);
+  void Decode(std::vector<ColumnRead>& reads, uint64_t num_rows);
+  arrow::Status DecodeColumn(ColumnRead& read) const;
+
+  arrow::Status InFile(const arrow::Status& status) const;
+  arrow::Status InColumn(const arrow::Status& status, const Field& field, uint32_t column) const;
+  arrow::Status InPage(const arrow::Status& status, const ColumnRead& read, size_t page) const;
+
+  std::shared_ptr<PageEnvironment> environment_;
+  std::shared_ptr<ObjectStore> store_;
+  std::string key_;
+  const Container container_;
+  std::vector<std::vector<KnownPage>> pages_;  // guarded by the environment's mutex
+};
+
+// ---- errors say where ----
+
+arrow::Status DataFileReaderImpl::InFile(const arrow::Status& status) const {
+  return WithField(WithContext(status, fmt::format("data file {}", store_->Describe(key_))), "path", key_);
+}
+
+arrow::Status DataFileReaderImpl::InColumn(const arrow::Status& status, const Field& field, uint32_t column) const {
+  return WithField(InFile(WithContext(status, fmt::format("column '{}' ({})", field.name, column))), "column",
+                   field.name);
+}
+
+arrow::Status DataFileReaderImpl::InPage(const arrow::Status& status, const ColumnRead& read, size_t page) const {
+  const arrow::Status located = InColumn(WithContext(status, fmt::format("page {}", page)), *read.field, read.column);
+  return WithField(located, "page", std::to_string(page));
+}
+
+// ---- planning ----
+
+ColumnOfField DataFileReaderImpl::DefaultColumns() const {
+  ColumnOfField columns;
+  uint32_t next = 0;
+  for (FieldId id : PhysicalColumns(container_.schema, container_.version)) columns.emplace(id, next++);
+  return columns;
+}
+
+bool HasColumn(const Field& field, const ColumnOfField& columns) {
+  if (columns.contains(field.id)) return true;
+  return std::any_of(field.children.begin(), field.children.end(),
+                     [&](const Field& child) { return HasColumn(child, columns); });
+}
+
+arrow::Result<std::shared_ptr<const PageReader>> DataFileReaderImpl::GetPage(uint32_t column, size_t page,
+                                                                             const ValueShape& shape) {
+  {
+    std::lock_guard lock(environment_->mutex);
+    const KnownPage& known = pages_[column][page];
+    if (known.reader != nullptr && known.shape == shape) return known.reader;
+  }
+  const PageMetadata& metadata = container_.columns[column].pages[page];
+  ARROW_ASSIGN_OR_RAISE(auto reader, MakePageReader({metadata, container_.version, shape, environment_}));
+  std::lock_guard lock(environment_->mutex);
+  pages_[column][page] = {shape, reader};
+  return reader;
+}
+
+arrow::Result<ColumnRead> DataFileReaderImpl::PlanColumn(const Field& field, uint32_t column,
+                                                         std::span<const Slice> rows) {
+  auto refuse = [&](arrow::Status status) { return InColumn(status, field, column); };
+  if (column >= container_.columns.size()) {
+    return refuse(Corruption("the file has {} columns only", container_.columns.size()));
+  }
+  const ColumnMetadata& metadata = container_.columns[column];
+  if (!field.children.empty())
+    return refuse(NotSupported("columns of type {} are not readable", field.type->ToString()));
+  if (!metadata.plain_values)
+    return refuse(NotSupported("columns of blobs or with an index of their own are not readable"));
+  if (metadata.num_rows != container_.num_rows) {
+    return refuse(Corruption("its pages hold {} rows, the file has {}", metadata.num_rows, container_.num_rows));
+  }
+  auto shape = ShapeOf(*field.type);
+  if (!shape.ok()) return refuse(shape.status());
+  ColumnRead read;
+  read.field = &field;
+  read.column = column;
+  for (PagePart& part : SplitByPage(metadata.pages, rows)) {
+    auto reader = GetPage(column, part.page, *shape);
+    if (!reader.ok()) return InPage(reader.status(), read, part.page);
+    auto scan = (*reader)->Scan(std::move(part.rows));
+    read.parts.push_back({part.page, *reader, std::move(scan)});
+  }
+  read.memory = std::make_unique<SinkMemory>(environment_->resources.pool, environment_->resources.memory.get());
+  read.sink = std::make_unique<ValueSink>(std::move(*shape), *read.memory, TotalCount(rows));
+  return read;
+}
+
+// ---- bytes ----
+
+// Ranges inside the file's tail are there already; the others are one call to the store.
+arrow::Result<std::vector<BufferPtr>> DataFileReaderImpl::GetBytes(const std::vector<ByteRange>& ranges) {
+  std::vector<BufferPtr> buffers(ranges.size());
+  std::vector<ByteRange> missing;
+  std::vector<size_t> missing_index;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const ByteRange& range = ranges[i];
+    if (range.length == 0) {
+      buffers[i] = std::make_shared<arrow::Buffer>(reinterpret_cast<const uint8_t*>(""), 0);
+    } else if (range.offset >= container_.tail.offset) {
+      buffers[i] =
+          arrow::SliceBuffer(container_.tail_bytes, static_cast<int64_t>(range.offset - container_.tail.offset),
+                             static_cast<int64_t>(range.length));
+    } else {
+      missing.push_back(range);
+      missing_index.push_back(i);
+    }
+  }
+  if (missing.empty()) return buffers;
+  ARROW_ASSIGN_OR_RAISE(std::vector<BufferPtr> answers, store_->GetRanges(key_, missing));
+  if (answers.size() != missing.size())
+    return Internal("the store answered {} of {} ranges", answers.size(), missing.size());
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i]->size() != static_cast<int64_t>(missing[i].length))
+      return Internal("the store answered another range than asked");
+    buffers[missing_index[i]] = std::move(answers[i]);
+  }
+  return buffers;
+}
+
+// Rounds over all columns together, so that each round is one call.
+arrow::Status DataFileReaderImpl::Fetch(std::vector<ColumnRead>& reads) {
+  for (int round = 0; round <= PageScan::kMaxRounds; ++round) {
+    std::vector<ByteRange> ranges;
+    for (ColumnRead& read : reads) {
+      for (ColumnRead::Part& part : read.parts) {
+        auto wanted = part.scan->Wanted();
+        if (!wanted.ok()) return InPage(wanted.status(), read, part.page);
+        part.num_wanted = wanted->size();
+        ranges.insert(ranges.end(), wanted->begin(), wanted->end());
+      }
+    }
+    if (ranges.empty()) return arrow::Status::OK();
+    auto bytes = GetBytes(ranges);
+    if (!bytes.ok()) return InFile(bytes.status());
+    auto next = std::make_move_iterator(bytes->begin());
+    for (ColumnRead& read : reads) {
+      for (ColumnRead::Part& part : read.parts) {
+        if (part.num_wanted == 0) continue;
+        const auto end = next + static_cast<ptrdiff_t>(part.num_wanted);
+        const arrow::Status status = part.scan->Supply(std::vector<BufferPtr>(next, end));
+        if (!status.ok()) return InPage(status, read, part.page);
+        next = end;
+      }
+    }
+  }
+  return InFile(Internal("a page asks for bytes without end"));
+}
+
+// ---- decoding ----
+
+arrow::Status DataFileReaderImpl::DecodeColumn(ColumnRead& read) const {
+  DecodeContext context(*read.memory);
+  for (ColumnRead::Part& part : read.parts) {
+    const arrow::Status status = part.scan->Decode(context, *read.sink);
+    if (!status.ok()) return InPage(status, read, part.page);
+    part.scan.reset();  // its bytes are not needed any more
+  }
+  return arrow::Status::OK();
+}
+
+void DataFileReaderImpl::Decode(std::vector<ColumnRead>& reads, uint64_t num_rows) {
+  uint64_t bits = 0;
+  for (const ColumnRead& read : reads) bits += std::min<uint64_t>(MemoryBits(read.sink->shape()), 1u << 20);
+  const bool parallel = reads.size() > 1 && bits > 0 && num_rows >= kParallelBytes * 8 / bits;
+  std::vector<Job> jobs;
+  for (ColumnRead& read : reads) {
+    if (!parallel) {
+      read.status = DecodeColumn(read);
+      continue;
+    }
+    jobs.push_back([this, &read] { read.status = DecodeColumn(read); });
+  }
+  if (!jobs.empty()) environment_->resources.runtime->Cpu(std::move(jobs));
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::ReadRows(const Schema& projection,
+                                                                                const ColumnOfField& columns,
+                                                                                std::span<const Slice> rows) {
+  const uint64_t num_rows = TotalCount(rows);
+  std::vector<ColumnRead> reads;
+  for (const Field& field : projection.fields()) {
+    if (!HasColumn(field, columns)) {
+      if (!field.nullable) return InFile(Corruption("column '{}' is not in the file and must not be null", field.name));
+      continue;
+    }
+    auto found = columns.find(field.id);
+    // A field with a column in its children only is nested; PlanColumn refuses it by type.
+    ARROW_ASSIGN_OR_RAISE(ColumnRead read, PlanColumn(field, found == columns.end() ? 0 : found->second, rows));
+    reads.push_back(std::move(read));
+  }
+  ARROW_RETURN_NOT_OK(Fetch(reads));
+  Decode(reads, num_rows);
+  arrow::ArrayVector arrays;
+  auto next = reads.begin();
+  for (const Field& field : projection.fields()) {
+    if (next == reads.end() || next->field != &field) {
+      ARROW_ASSIGN_OR_RAISE(
+          auto nulls, arrow::MakeArrayOfNull(field.type, static_cast<int64_t>(num_rows), environment_->resources.pool));
+      arrays.push_back(std::move(nulls));
+      continue;
+    }
+    ARROW_RETURN_NOT_OK(next->status);
+    auto data = next->sink->Finish(field.type);
+    if (!data.ok()) return InColumn(data.status(), field, next->column);
+    if (static_cast<uint64_t>((*data)->length) != num_rows) {
+      return InColumn(Corruption("{} of {} rows were found", (*data)->length, num_rows), field, next->column);
+    }
+    if (!field.nullable && (*data)->GetNullCount() > 0)
+      return InColumn(Corruption("the column must not be null and has nulls"), field, next->column);
+    arrays.push_back(arrow::MakeArray(std::move(*data)));
+    ++next;
+  }
+  return arrow::RecordBatch::Make(projection.ToArrow(), static_cast<int64_t>(num_rows), std::move(arrays));
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::Read(const Schema& projection,
+                                                                            const ColumnOfField& columns,
+                                                                            uint64_t first_row, uint64_t num_rows) {
+  if (first_row > container_.num_rows || num_rows > container_.num_rows - first_row) {
+    return InFile(InvalidInput("rows {}+{} were asked for, the file has {}", first_row, num_rows, container_.num_rows));
+  }
+  std::vector<Slice> rows;
+  if (num_rows > 0) rows.push_back({first_row, num_rows});
+  return ReadRows(projection, columns, rows);
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::Take(const Schema& projection,
+                                                                            const ColumnOfField& columns,
+                                                                            std::span<const uint64_t> rows) {
+  std::vector<uint64_t> wanted(rows.begin(), rows.end());
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  if (!wanted.empty() && wanted.back() >= container_.num_rows) {
+    return InFile(InvalidInput("row {} was asked for, the file has {}", wanted.back(), container_.num_rows));
+  }
+  std::vector<Slice> slices;
+  for (uint64_t row : wanted) {
+    if (!slices.empty() && slices.back().end() == row) {
+      ++slices.back().count;
+    } else {
+      slices.push_back({row, 1});
+    }
+  }
+  ARROW_ASSIGN_OR_RAISE(auto batch, ReadRows(projection, columns, slices));
+  if (std::equal(wanted.begin(), wanted.end(), rows.begin(), rows.end())) return batch;
+  arrow::UInt64Builder positions(environment_->resources.pool);
+  ARROW_RETURN_NOT_OK(positions.Reserve(static_cast<int64_t>(rows.size())));
+  for (uint64_t row : rows) {
+    positions.UnsafeAppend(static_cast<uint64_t>(std::lower_bound(wanted.begin(), wanted.end(), row) - wanted.begin()));
+  }
+  ARROW_ASSIGN_OR_RAISE(auto indices, positions.Finish());
+  arrow::compute::ExecContext context(environment_->resources.pool);
+  context.set_use_threads(false);
+  ARROW_ASSIGN_OR_RAISE(arrow::Datum taken,
+                        arrow::compute::Take(batch, indices, arrow::compute::TakeOptions::NoBoundsCheck(), &context));
+  return taken.record_batch();
+}
+
+}  // namespace
+
+std::string ToString(FileVersion version) { return fmt::format("{}.{}", version.major, version.minor); }
+
+arrow::Result<std::shared_ptr<DataFileReader>> DataFileReader::Open(const Resources& resources,
+                                                                    std::shared_ptr<ObjectStore> store, std::string key,
+                                                                    std::optional<uint64_t> known_size) {
+  auto container = OpenContainer(resources, *store, key, known_size);
+  if (!container.ok()) {
+    return WithField(WithContext(container.status(), fmt::format("data file {}", store->Describe(key))), "path", key);
+  }
+  auto environment = std::make_shared<PageEnvironment>(resources);
+  return std::make_shared<DataFileReaderImpl>(std::move(environment), std::move(store), std::move(key),
+                                              std::move(*container));
+}
+
+}  // namespace javelin::file

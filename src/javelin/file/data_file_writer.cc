@@ -1,0 +1,255 @@
+#include "javelin/file/data_file_writer.h"
+
+#include <algorithm>
+
+#include <arrow/api.h>
+
+#include "javelin/base/error.h"
+#include "javelin/file/container_internal.h"
+#include "javelin/file/container_writer_internal.h"
+#include "javelin/file/logical_type_internal.h"
+#include "javelin/file/page_encoder_internal.h"
+#include "javelin/file/schema_internal.h"
+
+namespace javelin::file {
+
+namespace {
+
+// Pages of columns that take next to no memory still end somewhere.
+constexpr uint64_t kMaxPageRows = 1u << 24;
+// What an array costs besides its values: many tiny batches must fill a page, not memory.
+constexpr uint64_t kPieceOverhead = 512;
+// Arrow joins the strings of a page with 32-bit offsets.
+constexpr uint64_t kMaxJoinedBytes = (uint64_t{1} << 31) - 1;
+constexpr uint64_t kMaxPageBytes = uint64_t{1} << 30;
+// Columns whose pages are encoded side by side; bounds the encoded pages held at once.
+constexpr size_t kColumnsAtOnce = 8;
+constexpr uint64_t kMaxValueBits = uint64_t{1} << 31;
+
+bool SameStorage(const arrow::DataType& left, const arrow::DataType& right) {
+  if (left.id() == arrow::Type::EXTENSION)
+    return SameStorage(*static_cast<const arrow::ExtensionType&>(left).storage_type(), right);
+  if (left.id() == arrow::Type::FIXED_SIZE_LIST && right.id() == arrow::Type::FIXED_SIZE_LIST) {
+    const auto& a = static_cast<const arrow::FixedSizeListType&>(left);
+    const auto& b = static_cast<const arrow::FixedSizeListType&>(right);
+    return a.list_size() == b.list_size() && SameStorage(*a.value_type(), *b.value_type());
+  }
+  return left.Equals(right);
+}
+
+// A column on its way to the next page.
+struct PendingColumn {
+  ValueShape shape;
+  LeafPieces pieces;
+  uint64_t bytes = 0;
+  uint64_t rows = 0;
+  std::optional<arrow::Result<EncodedPage>> encoded;
+
+  void Add(std::shared_ptr<arrow::ArrayData> piece, uint64_t piece_bytes) {
+    rows += static_cast<uint64_t>(piece->length);
+    bytes += piece_bytes + kPieceOverhead;
+    pieces.push_back(std::move(piece));
+  }
+  void Clear() {
+    pieces.clear();
+    bytes = 0;
+    rows = 0;
+    encoded.reset();
+  }
+};
+
+// Rows of an array from `first` on that still fit `room` bytes; at least 1.
+uint64_t RowsThatFit(const LeafView& view, const ValueShape& shape, uint64_t first, uint64_t room) {
+  uint64_t low = 1;
+  uint64_t high = view.length - first;
+  while (low < high) {
+    const uint64_t middle = low + (high - low + 1) / 2;
+    if (LeafBytes(view, shape, first, middle) <= room) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+class DataFileWriterImpl final : public DataFileWriter {
+ public:
+  DataFileWriterImpl(const Resources& resources, std::unique_ptr<ObjectWriter> sink, const Schema& schema,
+                     DataFileWriteOptions options, std::vector<ValueShape> shapes)
+      : resources_(resources), schema_(schema), options_(options), container_(std::move(sink), shapes.size()) {
+    for (ValueShape& shape : shapes) columns_.push_back({.shape = std::move(shape)});
+  }
+
+  arrow::Status Write(const arrow::RecordBatch& batch) override;
+  arrow::Result<DataFileSummary> Finish() override;
+  uint64_t num_rows() const override { return num_rows_; }
+  uint64_t estimated_bytes() const override {
+    uint64_t bytes = container_.position();
+    for (const PendingColumn& column : columns_) bytes += column.bytes;
+    return bytes;
+  }
+
+ private:
+  arrow::Status Check(const arrow::RecordBatch& batch) const;
+  arrow::Status Append(const arrow::RecordBatch& batch);
+  arrow::Status FlushFull();
+  arrow::Status Flush(const std::vector<size_t>& columns);
+  arrow::Status CheckOpen() const;
+
+  const Resources resources_;
+  const Schema schema_;
+  const DataFileWriteOptions options_;
+  ContainerWriter container_;
+  std::vector<PendingColumn> columns_;
+  uint64_t num_rows_ = 0;
+  bool finished_ = false;
+  arrow::Status failed_;  // the first failure; the file is lost then
+};
+
+arrow::Status DataFileWriterImpl::CheckOpen() const {
+  if (!failed_.ok()) return failed_;
+  if (finished_) return Closed("the data file is finished");
+  return arrow::Status::OK();
+}
+
+arrow::Status DataFileWriterImpl::Check(const arrow::RecordBatch& batch) const {
+  if (batch.num_columns() != static_cast<int>(schema_.fields().size())) {
+    return InvalidInput("a batch of {} columns was given for a file of {}", batch.num_columns(),
+                        schema_.fields().size());
+  }
+  for (int i = 0; i < batch.num_columns(); ++i) {
+    const Field& field = schema_.fields()[static_cast<size_t>(i)];
+    const arrow::Array& column = *batch.column(i);
+    if (batch.column_name(i) != field.name)
+      return InvalidInput("column {} is called '{}' instead of '{}'", i, batch.column_name(i), field.name);
+    if (!SameStorage(*column.type(), *field.type)) {
+      return InvalidInput("column '{}' has type {} instead of {}", field.name, column.type()->ToString(),
+                          field.type->ToString());
+    }
+    if (!field.nullable && column.null_count() > 0)
+      return InvalidInput("column '{}' must not be null and has {} nulls", field.name, column.null_count());
+  }
+  return arrow::Status::OK();
+}
+
+arrow::Status DataFileWriterImpl::Flush(const std::vector<size_t>& columns) {
+  for (size_t begin = 0; begin < columns.size(); begin += kColumnsAtOnce) {
+    const size_t end = std::min(columns.size(), begin + kColumnsAtOnce);
+    std::vector<Job> jobs;
+    for (size_t i = begin; i < end; ++i) {
+      PendingColumn* column = &columns_[columns[i]];
+      jobs.push_back([this, column] { column->encoded = EncodePage(column->shape, column->pieces, resources_.pool); });
+    }
+    if (jobs.size() == 1) {
+      jobs[0]();
+    } else {
+      resources_.runtime->Cpu(std::move(jobs));
+    }
+    for (size_t i = begin; i < end; ++i) {
+      PendingColumn& column = columns_[columns[i]];
+      const std::string& name = schema_.fields()[columns[i]].name;
+      if (!column.encoded->ok())
+        return WithField(WithContext(column.encoded->status(), fmt::format("column '{}'", name)), "column", name);
+      ARROW_RETURN_NOT_OK(container_.WritePage(columns[i], **column.encoded));
+      column.Clear();
+    }
+  }
+  return arrow::Status::OK();
+}
+
+arrow::Status DataFileWriterImpl::FlushFull() {
+  std::vector<size_t> full;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].bytes >= options_.page_bytes || columns_[i].rows >= kMaxPageRows) full.push_back(i);
+  }
+  return Flush(full);
+}
+
+// In slices, so that no page becomes much larger than it should however large the batch is.
+arrow::Status DataFileWriterImpl::Append(const arrow::RecordBatch& batch) {
+  std::vector<LeafView> views;
+  for (int i = 0; i < batch.num_columns(); ++i)
+    views.push_back(ViewLeaf(*batch.column_data(i), columns_[static_cast<size_t>(i)].shape));
+  const auto num_rows = static_cast<uint64_t>(batch.num_rows());
+  for (uint64_t first = 0; first < num_rows;) {
+    uint64_t count = std::min(num_rows - first, kMaxPageRows);
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      const PendingColumn& column = columns_[i];
+      const uint64_t room = options_.page_bytes - std::min(options_.page_bytes, column.bytes);
+      count = std::min(count, RowsThatFit(views[i], column.shape, first, room));
+    }
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      const uint64_t bytes = LeafBytes(views[i], columns_[i].shape, first, count);
+      if (columns_[i].rows > 0 && columns_[i].bytes + bytes > kMaxJoinedBytes) ARROW_RETURN_NOT_OK(Flush({i}));
+      auto piece =
+          batch.column_data(static_cast<int>(i))->Slice(static_cast<int64_t>(first), static_cast<int64_t>(count));
+      piece->type = schema_.fields()[i].type;  // same storage, perhaps not the same names inside
+      columns_[i].Add(std::move(piece), bytes);
+    }
+    first += count;
+    num_rows_ += count;
+    ARROW_RETURN_NOT_OK(FlushFull());
+  }
+  return arrow::Status::OK();
+}
+
+arrow::Status DataFileWriterImpl::Write(const arrow::RecordBatch& batch) {
+  ARROW_RETURN_NOT_OK(CheckOpen());
+  ARROW_RETURN_NOT_OK(Check(batch));
+  failed_ = Append(batch);
+  return failed_;
+}
+
+arrow::Result<DataFileSummary> DataFileWriterImpl::Finish() {
+  ARROW_RETURN_NOT_OK(CheckOpen());
+  std::vector<size_t> open;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].rows > 0) open.push_back(i);
+  }
+  failed_ = Flush(open);
+  if (failed_.ok()) failed_ = container_.Finish(schema_, num_rows_);
+  ARROW_RETURN_NOT_OK(failed_);
+  finished_ = true;
+  DataFileSummary summary{.version = options_.version, .num_rows = num_rows_, .size_bytes = container_.position()};
+  summary.fields = PhysicalColumns(schema_, options_.version);
+  for (size_t i = 0; i < summary.fields.size(); ++i) summary.column_indices.push_back(static_cast<int32_t>(i));
+  return summary;
+}
+
+// What the encoders can write; found out before the first byte.
+arrow::Result<std::vector<ValueShape>> CheckSchema(const Schema& schema) {
+  std::vector<ValueShape> shapes;
+  for (const Field& field : schema.fields()) {
+    const bool blob = field.metadata.contains(std::string(kBlobMetadata)) || field.logical_type == "blob";
+    if (blob || !field.children.empty() || field.logical_type == "struct") {
+      return NotSupported("column '{}' of type {}{} cannot be written", field.name, field.type->ToString(),
+                          blob ? " (blob)" : "");
+    }
+    auto shape = ShapeOf(*field.type);
+    if (!shape.ok()) return WithContext(shape.status(), fmt::format("column '{}' cannot be written", field.name));
+    if (MemoryBits(*shape) >= kMaxValueBits)
+      return NotSupported("column '{}' of type {} is too wide to be written", field.name, field.type->ToString());
+    if (shape->kind == ValueShape::Kind::kNull && !field.nullable)
+      return InvalidInput("column '{}' holds nulls only and must not be null", field.name);
+    shapes.push_back(std::move(*shape));
+  }
+  return shapes;
+}
+
+}  // namespace
+
+arrow::Result<std::unique_ptr<DataFileWriter>> DataFileWriter::Make(const Resources& resources,
+                                                                    std::unique_ptr<ObjectWriter> sink,
+                                                                    const Schema& schema,
+                                                                    DataFileWriteOptions options) {
+  if (options.version != FileVersion{2, 2})
+    return NotSupported("data files of version {} cannot be written, only 2.2", ToString(options.version));
+  if (options.page_bytes < 1 || options.page_bytes > kMaxPageBytes) {
+    return InvalidInput("page_bytes is {}, it must be 1 to {}", options.page_bytes, kMaxPageBytes);
+  }
+  ARROW_ASSIGN_OR_RAISE(std::vector<ValueShape> shapes, CheckSchema(schema));
+  return std::make_unique<DataFileWriterImpl>(resources, std::move(sink), schema, options, std::move(shapes));
+}
+
+}  // namespace javelin::file

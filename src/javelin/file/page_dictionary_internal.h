@@ -1,0 +1,31 @@
+// The distinct values of a page whose chunks hold indices.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include <arrow/result.h>
+
+#include "javelin/file/decoder_internal.h"
+
+namespace javelin::file {
+
+class PageDictionary {
+ public:
+  // Decodes `num_items` values from a block.
+  static arrow::Result<std::shared_ptr<const PageDictionary>> Decode(const BlockDecoder& decoder, Bytes block,
+                                                                     uint64_t num_items, const ValueShape& shape,
+                                                                     const Resources& resources);
+  // Appends the item of each index (numbers of `index_bytes` bytes). An index outside the dictionary is only good where
+  // `levels` (may be empty: all valid) says null.
+  arrow::Status Append(Bytes indices, uint64_t index_bytes, std::span<const uint16_t> levels, ValueSink& out) const;
+
+ private:
+  PageDictionary(const ValueShape& shape, const Resources& resources)
+      : memory_(resources.pool, resources.memory.get()), items_(shape, memory_) {}
+  SinkMemory memory_;
+  ValueSink items_;
+};
+
+}  // namespace javelin::file

@@ -1,0 +1,62 @@
+// Reading rows of one page, whatever its layout.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <arrow/result.h>
+#include <arrow/type_fwd.h>
+
+#include "javelin/base/resources.h"
+#include "javelin/file/container_internal.h"
+#include "javelin/file/decoder_internal.h"
+#include "javelin/store/object_store.h"
+
+namespace javelin::file {
+
+// What the pages of a file share. The mutex guards tables that pages keep once they have been read.
+struct PageEnvironment {
+  explicit PageEnvironment(Resources r) : resources(std::move(r)), mutex(*resources.runtime) {}
+  Resources resources;
+  Mutex mutex;
+};
+
+// One read of some rows of a page: asks for bytes in rounds until it has what it needs, then decodes.
+//
+//   while (!(ranges = scan.Wanted()).empty()) scan.Supply(bytes of ranges);   at most kMaxRounds times
+//   scan.Decode(...)
+//
+// One thread at a time.
+class PageScan {
+ public:
+  static constexpr int kMaxRounds = 3;
+  virtual ~PageScan() = default;
+  // Absolute ranges of the file, none of them empty.
+  virtual arrow::Result<std::vector<ByteRange>> Wanted() = 0;
+  // The bytes of the ranges last wanted, in order.
+  virtual arrow::Status Supply(std::vector<BufferPtr> bytes) = 0;
+  // Appends the rows and their validity.
+  virtual arrow::Status Decode(DecodeContext& context, ValueSink& out) = 0;
+};
+
+// A page that is understood. Thread-safe.
+class PageReader {
+ public:
+  virtual ~PageReader() = default;
+  // `rows`: ascending, disjoint, not empty, inside the page. The reader must outlive the scan.
+  virtual std::unique_ptr<PageScan> Scan(std::vector<Slice> rows) const = 0;
+};
+
+struct PageSpec {
+  const PageMetadata& page;
+  FileVersion version;
+  const ValueShape& shape;
+  std::shared_ptr<PageEnvironment> environment;
+};
+
+// Corruption: the encoding contradicts itself, the version or the column's type; NotSupported: not read yet (named).
+arrow::Result<std::shared_ptr<const PageReader>> MakePageReader(const PageSpec& spec);
+
+}  // namespace javelin::file

@@ -1,0 +1,349 @@
+#include "javelin/file/value_sink_internal.h"
+
+#include <bit>
+#include <limits>
+
+#include <arrow/type.h>
+#include <arrow/util/bit_util.h>
+
+#include "javelin/base/error.h"
+
+namespace javelin::file {
+
+namespace {
+using Kind = ValueShape::Kind;
+
+// Arrow wants typed access to be aligned; 8 bytes serve every type we have (decimals are read bytewise).
+constexpr uint64_t kAlignment = 8;
+
+// A number too large to be satisfied where the product is.
+uint64_t SaturatedProduct(uint64_t a, uint64_t b) {
+  uint64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<uint64_t>::max() : product;
+}
+
+bool IsAligned(const uint8_t* address) { return reinterpret_cast<uintptr_t>(address) % kAlignment == 0; }
+}  // namespace
+
+SinkMemory::~SinkMemory() {
+  if (budget_ != nullptr) budget_->Release(reserved_);
+}
+
+arrow::Status SinkMemory::Grow(std::shared_ptr<arrow::ResizableBuffer>& buffer, uint64_t size, uint64_t expected) {
+  const uint64_t capacity = buffer == nullptr ? 0 : static_cast<uint64_t>(buffer->capacity());
+  if (std::max(size, expected) > static_cast<uint64_t>(std::numeric_limits<int64_t>::max() / 4)) {
+    return OutOfMemory("{} bytes are too many to read at once", std::max(size, expected));
+  }
+  if (size <= capacity && buffer != nullptr) return buffer->Resize(static_cast<int64_t>(size), /*shrink_to_fit=*/false);
+  const uint64_t wanted = std::max(size, capacity == 0 ? expected : capacity * 2);
+  const int64_t growth = static_cast<int64_t>(wanted - capacity);
+  if (budget_ != nullptr) {
+    ARROW_RETURN_NOT_OK(budget_->Reserve(growth, "decoded column data"));
+    reserved_ += growth;
+  }
+  if (buffer == nullptr) {
+    ARROW_ASSIGN_OR_RAISE(buffer, arrow::AllocateResizableBuffer(0, pool_));
+  }
+  ARROW_RETURN_NOT_OK(buffer->Reserve(static_cast<int64_t>(wanted)));
+  return buffer->Resize(static_cast<int64_t>(size), /*shrink_to_fit=*/false);
+}
+
+// ---- bits ----
+
+arrow::Status BitSink::Reserve(uint64_t bits) {
+  const uint64_t before = BytesForBits(length_);
+  const uint64_t after = BytesForBits(length_ + bits);
+  ARROW_RETURN_NOT_OK(memory_->Grow(buffer_, after, BytesForBits(expected_)));
+  // Bits past the end stay clear, so that a run of zeros needs no work and padding is defined.
+  if (after > before) std::memset(buffer_->mutable_data() + before, 0, after - before);
+  return arrow::Status::OK();
+}
+
+arrow::Status BitSink::AppendRun(bool value, uint64_t count) {
+  ARROW_RETURN_NOT_OK(Reserve(count));
+  if (value) {
+    arrow::bit_util::SetBitsTo(buffer_->mutable_data(), static_cast<int64_t>(length_), static_cast<int64_t>(count),
+                               true);
+  } else {
+    num_unset_ += count;
+  }
+  length_ += count;
+  return arrow::Status::OK();
+}
+
+arrow::Status BitSink::AppendBits(const uint8_t* bits, uint64_t first, uint64_t count) {
+  ARROW_RETURN_NOT_OK(Reserve(count));
+  uint8_t* target = buffer_->mutable_data();
+  uint64_t done = 0;
+  uint64_t set = 0;
+  if (length_ % 8 == 0) {
+    // Whole bytes at a time from any bit position.
+    const unsigned shift = first % 8;
+    const uint8_t* source = bits + first / 8;
+    uint8_t* byte = target + length_ / 8;
+    for (; done + 8 <= count; done += 8, ++source, ++byte) {
+      *byte = shift == 0 ? *source : static_cast<uint8_t>(source[0] >> shift | source[1] << (8 - shift));
+      set += static_cast<uint64_t>(std::popcount(*byte));
+    }
+  }
+  for (; done < count; ++done) {
+    const uint64_t position = length_ + done;
+    const uint8_t bit = GetBit(bits, first + done);
+    target[position / 8] = static_cast<uint8_t>(target[position / 8] | bit << (position % 8));
+    set += bit;
+  }
+  num_unset_ += count - set;
+  length_ += count;
+  return arrow::Status::OK();
+}
+
+arrow::Status BitSink::AppendLevels(std::span<const uint16_t> levels) {
+  ARROW_RETURN_NOT_OK(Reserve(levels.size()));
+  uint8_t* target = buffer_->mutable_data();
+  uint64_t set = 0;
+  for (size_t i = 0; i < levels.size(); ++i) {
+    const uint64_t position = length_ + i;
+    const uint8_t bit = levels[i] == 0;
+    target[position / 8] = static_cast<uint8_t>(target[position / 8] | bit << (position % 8));
+    set += bit;
+  }
+  num_unset_ += levels.size() - set;
+  length_ += levels.size();
+  return arrow::Status::OK();
+}
+
+BufferPtr BitSink::Finish() const {
+  if (buffer_ == nullptr) return std::make_shared<arrow::Buffer>(nullptr, 0);
+  return buffer_;
+}
+
+// ---- validity ----
+
+arrow::Status ValiditySink::Begin() {
+  if (bits_.length() > 0 || num_valid_before_ == 0) return arrow::Status::OK();
+  const uint64_t before = num_valid_before_;
+  num_valid_before_ = 0;
+  return bits_.AppendRun(true, before);
+}
+
+arrow::Status ValiditySink::AppendValid(uint64_t count) {
+  if (bits_.length() > 0) return bits_.AppendRun(true, count);
+  num_valid_before_ += count;
+  return arrow::Status::OK();
+}
+
+arrow::Status ValiditySink::AppendNull(uint64_t count) {
+  ARROW_RETURN_NOT_OK(Begin());
+  return bits_.AppendRun(false, count);
+}
+
+arrow::Status ValiditySink::AppendBits(const uint8_t* bits, uint64_t first, uint64_t count) {
+  ARROW_RETURN_NOT_OK(Begin());
+  return bits_.AppendBits(bits, first, count);
+}
+
+arrow::Status ValiditySink::AppendLevels(std::span<const uint16_t> levels) {
+  ARROW_RETURN_NOT_OK(Begin());
+  return bits_.AppendLevels(levels);
+}
+
+// ---- values ----
+
+ValueSink::ValueSink(ValueShape shape, SinkMemory& memory, uint64_t expected)
+    : shape_(std::move(shape)),
+      memory_(&memory),
+      expected_(expected),
+      validity_(memory, expected),
+      bits_(memory, expected) {
+  if (shape_.kind == Kind::kList)
+    items_ = std::make_unique<ValueSink>(*shape_.item, memory, SaturatedProduct(expected, shape_.dimension));
+}
+
+arrow::Status ValueSink::ReserveBytes(uint64_t bytes) {
+  ARROW_RETURN_NOT_OK(memory_->Grow(values_, values_size_ + bytes));
+  return values_->Resize(static_cast<int64_t>(values_size_), /*shrink_to_fit=*/false);
+}
+
+arrow::Status ValueSink::Unshare() {
+  if (shared_values_ == nullptr) return arrow::Status::OK();
+  BufferPtr shared = std::move(shared_values_);
+  shared_values_ = nullptr;
+  ARROW_RETURN_NOT_OK(memory_->Grow(values_, static_cast<uint64_t>(shared->size())));
+  std::memcpy(values_->mutable_data(), shared->data(), static_cast<size_t>(shared->size()));
+  return arrow::Status::OK();
+}
+
+arrow::Status ValueSink::AppendPlaceholders(uint64_t count) {
+  switch (shape_.kind) {
+    case Kind::kNull: length_ += count; return arrow::Status::OK();
+    case Kind::kVariable:
+      for (uint64_t i = 0; i < count; ++i) ARROW_RETURN_NOT_OK(AppendOffset());
+      return arrow::Status::OK();
+    case Kind::kFixed: {
+      if (shape_.bits == 1) return AppendBitRun(false, count);
+      ARROW_ASSIGN_OR_RAISE(uint8_t* target, AppendFixed(count));
+      std::memset(target, 0, count * shape_.bytes());
+      return arrow::Status::OK();
+    }
+    case Kind::kList: {
+      uint64_t items;
+      if (__builtin_mul_overflow(count, shape_.dimension, &items))
+        return OutOfMemory("{} rows are too many to read at once", count);
+      ARROW_RETURN_NOT_OK(items_->validity().AppendValid(items));
+      ARROW_RETURN_NOT_OK(items_->AppendPlaceholders(items));
+      length_ += count;
+      return arrow::Status::OK();
+    }
+  }
+  return arrow::Status::OK();
+}
+
+arrow::Result<uint8_t*> ValueSink::AppendFixed(uint64_t count) {
+  ARROW_RETURN_NOT_OK(Unshare());
+  uint64_t added;
+  if (__builtin_mul_overflow(count, shape_.bytes(), &added))
+    return OutOfMemory("{} values are too many to read at once", count);
+  const uint64_t start = values_size_;
+  ARROW_RETURN_NOT_OK(memory_->Grow(values_, start + added, SaturatedProduct(expected_, shape_.bytes())));
+  values_size_ = start + added;
+  length_ += count;
+  return values_->mutable_data() + start;
+}
+
+arrow::Status ValueSink::AppendBits(const uint8_t* bits, uint64_t first, uint64_t count) {
+  length_ += count;
+  return bits_.AppendBits(bits, first, count);
+}
+
+arrow::Status ValueSink::AppendBitRun(bool value, uint64_t count) {
+  length_ += count;
+  return bits_.AppendRun(value, count);
+}
+
+arrow::Status ValueSink::AppendShared(const BufferPtr& bytes, uint64_t count) {
+  if (count == 0) return arrow::Status::OK();
+  if (length_ > 0 || !IsAligned(bytes->data())) {
+    ARROW_ASSIGN_OR_RAISE(uint8_t* target, AppendFixed(count));
+    std::memcpy(target, bytes->data(), static_cast<size_t>(bytes->size()));
+    return arrow::Status::OK();
+  }
+  values_ = nullptr;
+  shared_values_ = bytes;
+  values_size_ = static_cast<uint64_t>(bytes->size());
+  length_ = count;
+  return arrow::Status::OK();
+}
+
+// Room for the ends of `count` more values; the start of the first is there already.
+arrow::Result<uint8_t*> ValueSink::GrowOffsets(uint64_t count) {
+  const uint64_t width = shape_.bytes();
+  if (width == 4 && values_size_ > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
+    return InvalidInput(
+        "the rows asked for hold more than 2 GiB in one string or binary column; read fewer rows at once");
+  }
+  const bool first = offsets_ == nullptr;
+  ARROW_RETURN_NOT_OK(memory_->Grow(offsets_, (length_ + count + 1) * width, SaturatedProduct(expected_ + 1, width)));
+  if (first) std::memset(offsets_->mutable_data(), 0, width);
+  return offsets_->mutable_data() + (length_ + 1) * width;
+}
+
+// Ends the value that is open: its end is the start of the next.
+arrow::Status ValueSink::AppendOffset() {
+  ARROW_ASSIGN_OR_RAISE(uint8_t* target, GrowOffsets(1));
+  if (shape_.bits == 32) {
+    StoreAt<uint32_t>(target, static_cast<uint32_t>(values_size_));
+  } else {
+    StoreAt<uint64_t>(target, values_size_);
+  }
+  ++length_;
+  return arrow::Status::OK();
+}
+
+arrow::Status ValueSink::AppendValue(Bytes value) {
+  if (!value.empty()) {
+    ARROW_RETURN_NOT_OK(memory_->Grow(values_, values_size_ + value.size()));
+    std::memcpy(values_->mutable_data() + values_size_, value.data(), value.size());
+    values_size_ += value.size();
+  }
+  return AppendOffset();
+}
+
+arrow::Result<uint8_t*> ValueSink::BeginValue(uint64_t capacity) {
+  ARROW_RETURN_NOT_OK(memory_->Grow(values_, values_size_ + std::max<uint64_t>(capacity, 1)));
+  return values_->mutable_data() + values_size_;
+}
+
+arrow::Status ValueSink::CommitValue(uint64_t size) {
+  values_size_ += size;
+  return AppendOffset();
+}
+
+template <typename Offset>
+arrow::Status ValueSink::AppendValues(const uint8_t* offsets, uint64_t count, Bytes bytes) {
+  if (count == 0) return arrow::Status::OK();
+  const uint64_t begin = LoadElement<Offset>(offsets, 0);
+  const uint64_t size = LoadElement<Offset>(offsets, count) - begin;
+  if (size > 0) {
+    ARROW_RETURN_NOT_OK(memory_->Grow(values_, values_size_ + size));
+    std::memcpy(values_->mutable_data() + values_size_, bytes.data() + begin, size);
+  }
+  const uint64_t shift = values_size_ - begin;  // wraps around where begin is larger; the sum is right again
+  values_size_ += size;
+  ARROW_ASSIGN_OR_RAISE(uint8_t* target, GrowOffsets(count));
+  if (shape_.bits == 32) {
+    for (uint64_t i = 0; i < count; ++i) {
+      StoreAt<uint32_t>(target + i * 4, static_cast<uint32_t>(LoadElement<Offset>(offsets, i + 1) + shift));
+    }
+  } else {
+    for (uint64_t i = 0; i < count; ++i) StoreAt<uint64_t>(target + i * 8, LoadElement<Offset>(offsets, i + 1) + shift);
+  }
+  length_ += count;
+  return arrow::Status::OK();
+}
+template arrow::Status ValueSink::AppendValues<uint32_t>(const uint8_t*, uint64_t, Bytes);
+template arrow::Status ValueSink::AppendValues<uint64_t>(const uint8_t*, uint64_t, Bytes);
+
+Bytes ValueSink::fixed_values() const {
+  if (shared_values_ != nullptr) return {shared_values_->data(), values_size_};
+  if (values_ == nullptr) return {};
+  return {values_->data(), values_size_};
+}
+
+uint64_t ValueSink::LoadOffset(uint64_t index) const {
+  return LoadUnsigned(offsets_->data() + index * shape_.bytes(), static_cast<unsigned>(shape_.bytes()));
+}
+
+Bytes ValueSink::variable_value(uint64_t index) const {
+  const uint64_t begin = LoadOffset(index);
+  return {values_ == nullptr ? nullptr : values_->data() + begin, LoadOffset(index + 1) - begin};
+}
+
+arrow::Result<std::shared_ptr<arrow::ArrayData>> ValueSink::Finish(const std::shared_ptr<arrow::DataType>& type) {
+  const auto length = static_cast<int64_t>(length_);
+  if (shape_.kind == Kind::kNull) return arrow::ArrayData::Make(type, length, {nullptr}, length);
+  if (validity_.length() != length_) {
+    return Corruption("{} values were decoded for {} rows", length_, validity_.length());
+  }
+  const BufferPtr validity = validity_.Finish();
+  const auto nulls = static_cast<int64_t>(validity_.null_count());
+  static const BufferPtr kNoBytes = std::make_shared<arrow::Buffer>(reinterpret_cast<const uint8_t*>(""), 0);
+  if (values_ != nullptr)
+    ARROW_RETURN_NOT_OK(values_->Resize(static_cast<int64_t>(values_size_), /*shrink_to_fit=*/false));
+  const BufferPtr values = shared_values_ != nullptr ? shared_values_
+                           : values_ != nullptr      ? BufferPtr(values_)
+                                                     : kNoBytes;
+  switch (shape_.kind) {
+    case Kind::kFixed:
+      return arrow::ArrayData::Make(type, length, {validity, shape_.bits == 1 ? bits_.Finish() : values}, nulls);
+    case Kind::kVariable:
+      if (length_ == 0) ARROW_RETURN_NOT_OK(GrowOffsets(0));
+      return arrow::ArrayData::Make(type, length, {validity, offsets_, values}, nulls);
+    default: {
+      const auto& list_type = static_cast<const arrow::FixedSizeListType&>(*type);
+      ARROW_ASSIGN_OR_RAISE(auto items, items_->Finish(list_type.value_type()));
+      return arrow::ArrayData::Make(type, length, {validity}, {std::move(items)}, nulls);
+    }
+  }
+}
+
+}  // namespace javelin::file

@@ -1,0 +1,135 @@
+// Where decoders put values: the buffers of one Arrow array as it grows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include <arrow/array/data.h>
+#include <arrow/buffer.h>
+#include <arrow/result.h>
+
+#include "javelin/base/resources.h"
+#include "javelin/file/byte_span_internal.h"
+#include "javelin/file/value_shape_internal.h"
+#include "javelin/store/object_store.h"
+
+namespace javelin::file {
+
+// Memory of one read: taken from a pool, and counted against the budget while the read runs.
+class SinkMemory {
+ public:
+  SinkMemory(arrow::MemoryPool* pool, MemoryBudget* budget) : pool_(pool), budget_(budget) {}
+  ~SinkMemory();
+  SinkMemory(const SinkMemory&) = delete;
+  SinkMemory& operator=(const SinkMemory&) = delete;
+  arrow::MemoryPool* pool() const { return pool_; }
+  // Makes room for `size` bytes in all; the first time for `expected` if that is more, later at least doubling, so that
+  // appending is cheap.
+  arrow::Status Grow(std::shared_ptr<arrow::ResizableBuffer>& buffer, uint64_t size, uint64_t expected = 0);
+
+ private:
+  arrow::MemoryPool* pool_;
+  MemoryBudget* budget_;  // may be null
+  int64_t reserved_ = 0;
+};
+
+// Bits appended one run after the other; used for booleans and validity.
+class BitSink {
+ public:
+  explicit BitSink(SinkMemory& memory, uint64_t expected = 0) : memory_(&memory), expected_(expected) {}
+  arrow::Status AppendRun(bool value, uint64_t count);
+  arrow::Status AppendBits(const uint8_t* bits, uint64_t first, uint64_t count);
+  // One bit per level: set where the level is 0.
+  arrow::Status AppendLevels(std::span<const uint16_t> levels);
+  uint64_t length() const { return length_; }
+  uint64_t num_unset() const { return num_unset_; }
+  BufferPtr Finish() const;
+
+ private:
+  arrow::Status Reserve(uint64_t bits);
+  SinkMemory* memory_;
+  uint64_t expected_;
+  std::shared_ptr<arrow::ResizableBuffer> buffer_;
+  uint64_t length_ = 0;
+  uint64_t num_unset_ = 0;
+};
+
+// Validity of values; costs nothing until the first null.
+class ValiditySink {
+ public:
+  explicit ValiditySink(SinkMemory& memory, uint64_t expected = 0) : bits_(memory, expected) {}
+  arrow::Status AppendValid(uint64_t count);
+  arrow::Status AppendNull(uint64_t count);
+  arrow::Status AppendBits(const uint8_t* bits, uint64_t first, uint64_t count);
+  arrow::Status AppendLevels(std::span<const uint16_t> levels);
+  uint64_t length() const { return num_valid_before_ + bits_.length(); }
+  uint64_t null_count() const { return bits_.num_unset(); }
+  // Null if all values are valid.
+  BufferPtr Finish() const { return null_count() == 0 ? nullptr : bits_.Finish(); }
+
+ private:
+  arrow::Status Begin();
+  uint64_t num_valid_before_ = 0;  // values not yet in `bits_`
+  BitSink bits_;
+};
+
+class ValueSink {
+ public:
+  // `expected`: how many values there will be, so that the first allocation is the last.
+  ValueSink(ValueShape shape, SinkMemory& memory, uint64_t expected = 0);
+
+  const ValueShape& shape() const { return shape_; }
+  uint64_t length() const { return length_; }
+  ValiditySink& validity() { return validity_; }
+
+  // kVariable: room for that many more bytes.
+  arrow::Status ReserveBytes(uint64_t bytes);
+
+  // Any shape: values that nobody will look at (those of null rows): zeros, empty strings. Validity not included.
+  arrow::Status AppendPlaceholders(uint64_t count);
+  // kFixed of whole bytes: room for `count` values, to be filled by the caller at once.
+  arrow::Result<uint8_t*> AppendFixed(uint64_t count);
+  // kFixed of 1 bit.
+  arrow::Status AppendBits(const uint8_t* bits, uint64_t first, uint64_t count);
+  arrow::Status AppendBitRun(bool value, uint64_t count);
+  // kFixed: takes `bytes` as the values if nothing is there yet and the address allows it, else copies them.
+  arrow::Status AppendShared(const BufferPtr& bytes, uint64_t count);
+  // kVariable: one value, or `count` values between `count + 1` ascending offsets into `bytes` (checked by the caller).
+  arrow::Status AppendValue(Bytes value);
+  template <typename Offset>
+  arrow::Status AppendValues(const uint8_t* offsets, uint64_t count, Bytes bytes);
+  // kVariable: room for one value of at most `capacity` bytes; CommitValue tells how many were used.
+  arrow::Result<uint8_t*> BeginValue(uint64_t capacity);
+  arrow::Status CommitValue(uint64_t size);
+  // kList: the items; `CommitLists` after their `count * dimension` values were appended.
+  ValueSink& items() { return *items_; }
+  void CommitLists(uint64_t count) { length_ += count; }
+
+  // What a variable or fixed sink holds so far.
+  Bytes fixed_values() const;
+  Bytes variable_value(uint64_t index) const;
+
+  // The array of everything appended. Corruption if validity and values differ in number. Call once.
+  arrow::Result<std::shared_ptr<arrow::ArrayData>> Finish(const std::shared_ptr<arrow::DataType>& type);
+
+ private:
+  arrow::Status AppendOffset();
+  arrow::Result<uint8_t*> GrowOffsets(uint64_t count);
+  arrow::Status Unshare();
+  uint64_t LoadOffset(uint64_t index) const;
+
+  ValueShape shape_;
+  SinkMemory* memory_;
+  uint64_t expected_;
+  uint64_t length_ = 0;
+  ValiditySink validity_;
+  BitSink bits_;                                    // booleans
+  std::shared_ptr<arrow::ResizableBuffer> values_;  // fixed values, or bytes of variable ones
+  BufferPtr shared_values_;                         // instead of values_, see AppendShared
+  uint64_t values_size_ = 0;
+  std::shared_ptr<arrow::ResizableBuffer> offsets_;  // variable
+  std::unique_ptr<ValueSink> items_;                 // lists
+};
+
+}  // namespace javelin::file

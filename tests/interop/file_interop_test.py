@@ -1,0 +1,364 @@
+"""Data files between us and the released peer, in both directions: equal values, whole, by range and by row.
+
+The peer runs in processes of its own (file_peer.py), we in file_tool.
+"""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+pytestmark = pytest.mark.interop
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+VERSIONS = ["2.0", "2.1", "2.2"]
+SIZES = [1, 3, 1024, 5000]
+SEED = int(os.environ.get("JAVELIN_SEED", "20260101"))
+
+
+@pytest.fixture(scope="session")
+def tool():
+    given = os.environ.get("JAVELIN_FILE_TOOL")
+    found = [pathlib.Path(given)] if given else sorted(ROOT.glob("build/*/tests/interop/file_tool"), key=lambda path: path.stat().st_mtime)
+    if not found:
+        pytest.fail("build the target file_tool first")
+    return str(found[-1])
+
+
+def peer(do, jobs):
+    done = subprocess.run([sys.executable, str(HERE / "file_peer.py")], input=json.dumps({"do": do, "jobs": jobs}), capture_output=True,
+                          text=True, timeout=120, env={**os.environ, "RUST_BACKTRACE": "0"}, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def ours(tool, *arguments):
+    """Runs file_tool; returns its output, or the error it reports as a dictionary."""
+    done = subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode == 2:
+        return json.loads(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, f"{arguments}: exit {done.returncode}\n{done.stderr[-2000:]}"
+    return done.stdout
+
+
+def load(path):
+    with pa.OSFile(str(path), "rb") as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+def save(table, path, chunk=None):
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=chunk)
+    return str(path)
+
+
+# ---- columns at random ----
+
+FIXED = {
+    "int8": (pa.int8(), 8), "int16": (pa.int16(), 16), "int32": (pa.int32(), 32), "int64": (pa.int64(), 64),
+    "uint8": (pa.uint8(), 8), "uint16": (pa.uint16(), 16), "uint32": (pa.uint32(), 32), "uint64": (pa.uint64(), 64),
+    "float16": (pa.float16(), 16), "float32": (pa.float32(), 32), "float64": (pa.float64(), 64),
+    "timestamp": (pa.timestamp("us"), 64), "zoned": (pa.timestamp("ns", "+08:00"), 64), "date32": (pa.date32(), 32), "date64": (pa.date64(), 64),
+    "time32": (pa.time32("ms"), 32), "time64": (pa.time64("ns"), 64), "duration": (pa.duration("s"), 64),
+    "decimal128": (pa.decimal128(30, 4), 128), "decimal256": (pa.decimal256(60, 4), 256), "fixed5": (pa.binary(5), 40), "fixed300": (pa.binary(300), 2400),
+}
+STRINGS = {"string": pa.string(), "large_string": pa.large_string(), "binary": pa.binary(), "large_binary": pa.large_binary()}
+VECTORS = {"vector3": ("float32", [3]), "vector63": ("float32", [63]), "vector64": ("float32", [64]), "vector128": ("float32", [128]),
+           "bytes80": ("int8", [80]), "halves": ("float16", [70]), "doubles": ("float64", [40]), "matrix": ("float32", [2, 3]),
+           "wide_matrix": ("float32", [20, 8]), "bits": ("bool", [9]), "times": ("timestamp", [2])}
+SPREADS = ["sequence", "few", "small", "any", "one", "runs", "negative"]
+WORDS = ["", "of", "river", "mountain", "a longer word", "Zürich", "🦒"]
+
+
+class Columns:
+    """Seeded columns of every type, spread and share of nulls."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.numbers_source = np.random.default_rng(self.random.getrandbits(64))
+
+    def validity(self, length, share):
+        valid = self.numbers_source.random(length) >= share
+        return pa.py_buffer(np.packbits(valid, bitorder="little").tobytes()) if share > 0 else None
+
+    def numbers(self, length, spread):
+        """64-bit patterns."""
+        source = self.numbers_source
+        index = np.arange(length, dtype=np.uint64)
+        return {
+            "sequence": lambda: index,
+            "few": lambda: source.integers(1, 6, length, dtype=np.uint64) * np.uint64(0x0102030405060708),
+            "small": lambda: source.integers(0, 100, length, dtype=np.uint64),
+            "any": lambda: source.integers(0, 2**63, length, dtype=np.uint64),
+            "negative": lambda: (-source.integers(0, 1000, length, dtype=np.int64)).view(np.uint64),
+            "one": lambda: np.full(length, 42, dtype=np.uint64),
+            "runs": lambda: index // np.uint64(40),
+        }[spread]()
+
+    def fixed(self, name, length, share, spread):
+        numbers = self.numbers(length, spread)
+        if name == "bool":
+            bits = np.packbits(numbers % np.uint64(2) == 1, bitorder="little").tobytes()
+            return pa.Array.from_buffers(pa.bool_(), length, [self.validity(length, share), pa.py_buffer(bits)])
+        kind, bits = FIXED[name]
+        width = bits // 8
+        if name == "date64":  # whole days
+            numbers = numbers % np.uint64(2**20) * np.uint64(86400000)
+        if name in ("time32", "time64"):  # within a day
+            numbers = numbers % np.uint64(86400000)
+        cells = np.zeros((length, width), np.uint8)
+        cells[:, : min(width, 8)] = numbers.view(np.uint8).reshape(length, 8)[:, : min(width, 8)]
+        if name.startswith("decimal"):
+            cells[:, 7] &= 0x7F
+        return pa.Array.from_buffers(kind, length, [self.validity(length, share), pa.py_buffer(cells.tobytes())])
+
+    def text(self, number, spread, long):
+        text = "" if spread == "small" else f"v{number % 100000}"
+        text += "".join(WORDS[(number + j) % 7] for j in range(number % 4))
+        return text + "abcdefgh"[number % 8] * (200 + number % 3000) if long and number % 7 == 0 else text
+
+    def strings(self, name, length, share, spread):
+        long = self.random.random() < 0.3
+        values = [None if self.random.random() < share else self.text(number, spread, long) for number in self.numbers(length, spread).tolist()]
+        kind = STRINGS[name]
+        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            values = [None if value is None else value.encode() for value in values]
+        return pa.array(values, kind)
+
+    def vectors(self, name, length, share, spread):
+        item, dimensions = VECTORS[name]
+        total = length
+        for dimension in dimensions:
+            total *= dimension
+        array = self.fixed(item, total, share if self.random.random() < 0.5 else 0, spread)
+        for dimension in reversed(dimensions):
+            kind = pa.list_(array.type, dimension)
+            total //= dimension
+            outer = self.validity(total, share) if total == length else None
+            array = pa.Array.from_buffers(kind, total, [outer], children=[array])
+        return array
+
+    def make(self, name, length):
+        share = self.random.choice([0, 0, 0.1, 0.9, 1.0, 0.002])
+        spread = self.random.choice(SPREADS)
+        if name == "null":
+            return pa.nulls(length)
+        if name in STRINGS:
+            return self.strings(name, length, share, spread)
+        if name in VECTORS:
+            return self.vectors(name, length, share, spread)
+        return self.fixed(name, length, share, spread)
+
+    def table(self, length, names=None):
+        names = names or [*FIXED, *STRINGS, *VECTORS, "bool", "null"]
+        return pa.table({name: self.make(name, length) for name in names})
+
+
+def expect_equal(actual, expected, what):
+    assert actual.num_rows == expected.num_rows, what
+    assert actual.column_names == expected.column_names, what
+    for name in expected.column_names:
+        got, want = actual[name].combine_chunks(), expected[name].combine_chunks()
+        assert got.type == want.type, (what, name)
+        # Bit for bit below nulls: NaN payloads count, what lies under a null does not.
+        assert same(got, want), (what, name, got.slice(0, 5), want.slice(0, 5))
+
+
+def same(got, want):
+    if got.equals(want):
+        return True
+    if pa.types.is_fixed_size_list(want.type) and len(got) == len(want):
+        return got.is_valid().equals(want.is_valid()) and same(got.flatten(), want.flatten())
+    if pa.types.is_floating(want.type) and len(got) == len(want):
+        integer = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[want.type.bit_width]
+        return got.view(integer).equals(want.view(integer))
+    return False
+
+
+def some_rows(seed, length):
+    generator = random.Random(seed)
+    return [generator.randrange(length) for _ in range(17)]
+
+
+# ---- the peer writes, we read ----
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_files_of_the_peer(tool, tmp_path, version):
+    tables, jobs = {}, []
+    for length in SIZES:
+        table = Columns(f"{SEED}/{version}/{length}").table(length)
+        path = tmp_path / f"{length}.lance"
+        tables[path] = table
+        # In two batches, which is one page or two.
+        jobs.append({"arrow": save(table, tmp_path / f"{length}.arrow", chunk=max(1, length * 2 // 3)), "out": str(path), "version": version})
+    assert peer("write", jobs) == [{"ok": True}] * len(jobs)
+    for path, table in tables.items():
+        check_we_read(tool, tmp_path, path, table)
+
+
+def check_we_read(tool, tmp_path, path, table):
+    out = tmp_path / "out.arrow"
+    result = ours(tool, "read", path, out)
+    assert isinstance(result, str), result
+    expect_equal(load(out), table, path)
+    rows = some_rows(str(path), table.num_rows)
+    assert isinstance(ours(tool, "read", path, out, "--rows", ",".join(map(str, rows))), str)
+    expect_equal(load(out), table.take(rows), (path, rows))
+    first = rows[0]
+    count = min(rows[1] + 1, table.num_rows - first)
+    assert isinstance(ours(tool, "read", path, out, "--range", f"{first},{count}"), str)
+    expect_equal(load(out), table.slice(first, count), (path, first, count))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_data_files_of_the_peers_datasets(tool, tmp_path, version):
+    table = Columns(f"{SEED}/dataset/{version}").table(700)
+    job = {"arrow": save(table, tmp_path / "in.arrow"), "uri": str(tmp_path / "table"), "version": version}
+    answers = peer("dataset", [job])
+    assert "ok" in answers[0] and len(answers[0]["ok"]) == 1, answers
+    check_we_read(tool, tmp_path, answers[0]["ok"][0], table)
+
+
+# What each needs of the reader is pinned here, so that a change of the peer's choices shows.
+def default_columns():
+    generator = random.Random(SEED)
+    n = 3000
+    text = [" ".join(generator.choice(WORDS[1:]) for _ in range(12)) for _ in range(n)]
+    return {
+        "packed": (pa.array([i % 1000 for i in range(n)], pa.int32()), "inlineBitpacking"),
+        "flat": (pa.array([generator.getrandbits(63) for _ in range(n)], pa.int64()), "flat"),
+        "runs": (pa.array([i // 50 * 7919 % 251 for i in range(n)], pa.int32()), "rle"),
+        "nulls": (pa.array([None if i % 3 else i for i in range(n)], pa.int64()), "outOfLineBitpacking"),
+        "dictionary": (pa.array([f"name {i % 5}" for i in range(n)]), "dictionary"),
+        "numbers": (pa.array([float(i % 3) for i in range(n)], pa.float64()), "dictionary"),
+        "fsst": (pa.array(text), "fsst"),
+        "large_fsst": (pa.array(text, pa.large_string()), "fsst"),
+        "long_fsst": (pa.array([value * 5 for value in text]), "fullZipLayout"),
+        "zstd": (pa.array(["x%d" % i * 20000 if i == 7 else value for i, value in enumerate(text)]), "ZSTD"),
+        "constant": (pa.array([7] * n, pa.int32()), "inlineValue"),
+        "constant_text": (pa.array(["same"] * n), "constantLayout"),
+        "constant_with_nulls": (pa.array([None if i % 5 == 0 else "same" for i in range(n)]), "constantLayout"),
+        "all_null": (pa.nulls(n, pa.int32()), "constantLayout"),
+        "vector": (pa.array([[float(i), 1.0, None] for i in range(n)], pa.list_(pa.float32(), 3)), "hasValidity"),
+        "wide_vector": (pa.array([[float(i)] * 128 if i % 9 else None for i in range(n)], pa.list_(pa.float32(), 128)), "fullZipLayout"),
+        "null_items": (pa.array([[None] * 80 for _ in range(n)], pa.list_(pa.float32(), 80)), "constant"),
+    }
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_encodings_the_peer_chooses(tool, tmp_path, version):
+    columns = default_columns()
+    jobs = []
+    for name, (array, _) in columns.items():
+        table = pa.table({name: array})
+        jobs.append({"arrow": save(table, tmp_path / f"{name}.arrow"), "out": str(tmp_path / f"{name}.lance"), "version": version})
+    assert peer("write", jobs) == [{"ok": True}] * len(jobs)
+    for name, (array, encoding) in columns.items():
+        path = tmp_path / f"{name}.lance"
+        check_we_read(tool, tmp_path, path, pa.table({name: array}))
+        if version == "2.2":
+            text = ours(tool, "inspect", path)
+            assert encoding in text, (name, text)
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_compression_on_request(tool, tmp_path, version):
+    generator = random.Random(SEED)
+    n = 20000
+    columns = {
+        "text": pa.array([" ".join(generator.choice(WORDS) for _ in range(6)) for _ in range(n)]),
+        "long": pa.array([" ".join(generator.choice(WORDS) for _ in range(100)) for _ in range(n // 10)] * 10),
+        "number": pa.array([i * 1000003 for i in range(n)], pa.int64()),
+        "real": pa.array([i / 8 for i in range(n)], pa.float32()),
+        "vector": pa.array([[i % 7, 1, 2, 3] for i in range(n)], pa.list_(pa.float32(), 4)),
+        "wide": pa.array([[float(i % 7)] * 64 for i in range(n)], pa.list_(pa.float32(), 64)),
+    }
+    jobs, tables = [], {}
+    for scheme in ["zstd", "lz4", "none", "fsst"]:
+        for bss in ["on", "off"]:
+            metadata = {"lance-encoding:compression": scheme, "lance-encoding:bss": bss}
+            schema = pa.schema([pa.field(name, array.type, metadata=metadata) for name, array in columns.items()])
+            name = f"{scheme}-{bss}"
+            tables[name] = pa.table(list(columns.values()), schema=schema)
+            jobs.append({"arrow": save(tables[name], tmp_path / f"{name}.arrow"), "out": str(tmp_path / f"{name}.lance"), "version": version})
+    answers = peer("write", jobs)
+    assert all("ok" in answer for answer in answers), answers
+    for name, table in tables.items():
+        check_we_read(tool, tmp_path, tmp_path / f"{name}.lance", table)
+    text = ours(tool, "inspect", tmp_path / "zstd-on.lance")
+    assert "byteStreamSplit" in text and "general" in text
+
+
+def test_what_we_do_not_read_is_refused_by_name(tool, tmp_path):
+    tables = {
+        "list": pa.table({"odd": pa.array([[1, 2], None, []], pa.list_(pa.int32()))}),
+        "struct": pa.table({"odd": pa.array([{"x": 1}, None, {"x": 3}], pa.struct([("x", pa.int32())]))}),
+        "map": pa.table({"odd": pa.array([[("a", 1)], [], None], pa.map_(pa.string(), pa.int32()))}),
+        "dictionary": pa.table({"odd": pa.array(["a", "b", "a"]).dictionary_encode()}),
+    }
+    jobs = [{"arrow": save(table, tmp_path / f"{name}.arrow"), "out": str(tmp_path / f"{name}.lance"), "version": "2.2"} for name, table in tables.items()]
+    assert peer("write", jobs) == [{"ok": True}] * len(jobs)
+    for name in tables:
+        error = ours(tool, "read", tmp_path / f"{name}.lance", tmp_path / "out.arrow")
+        assert isinstance(error, dict) and error["kind"] == "NotSupported", (name, error)
+        assert "'odd'" in error["message"] and f"{name}.lance" in error["message"], error
+
+
+# ---- we write, the peer reads ----
+
+@pytest.mark.parametrize("page_bytes", [8 << 20, 20000, 700])
+def test_our_files_in_the_peer(tool, tmp_path, page_bytes):
+    tables, jobs = {}, []
+    for length in SIZES:
+        table = Columns(f"{SEED}/ours/{page_bytes}/{length}").table(length)
+        path = tmp_path / f"{length}.lance"
+        save(table, tmp_path / "in.arrow", chunk=max(1, length // 3))
+        result = ours(tool, "write", tmp_path / "in.arrow", path, "--page-bytes", page_bytes)
+        assert isinstance(result, str), result
+        assert json.loads(result) == {"rows": length, "bytes": path.stat().st_size}
+        rows = sorted(set(some_rows(str(path), length)))  # the peer takes nothing else from a file
+        count = (length - rows[0] + 1) // 2
+        for name, expected, wanted in [("all", table, {}), ("take", table.take(rows), {"rows": rows}),
+                                       ("range", table.slice(rows[0], count), {"range": [rows[0], count]})]:
+            out = str(tmp_path / f"{length}-{name}.arrow")
+            jobs.append({"file": str(path), "arrow": out, **wanted})
+            tables[out] = expected
+        check_we_read(tool, tmp_path, path, table)
+    answers = peer("read", jobs)
+    for job, answer in zip(jobs, answers):
+        expected = tables[job["arrow"]]
+        assert answer == {"ok": expected.num_rows}, (job, answer)
+        expect_equal(load(job["arrow"]), expected, job)
+
+
+def test_our_large_file_in_the_peer(tool, tmp_path):
+    table = Columns(f"{SEED}/large").table(70000, ["int64", "string", "float64", "bool", "timestamp"])
+    table = table.append_column("vector64", pa.array([[float(i)] * 64 if i % 3 else None for i in range(70000)], pa.list_(pa.float32(), 64)))
+    save(table, tmp_path / "in.arrow")
+    assert isinstance(ours(tool, "write", tmp_path / "in.arrow", tmp_path / "large.lance"), str)
+    rows = [0, 12, 35000, 35001, 69999]
+    answers = peer("read", [{"file": str(tmp_path / "large.lance"), "arrow": str(tmp_path / "all.arrow")},
+                            {"file": str(tmp_path / "large.lance"), "arrow": str(tmp_path / "take.arrow"), "rows": rows}])
+    assert answers == [{"ok": 70000}, {"ok": 5}]
+    expect_equal(load(tmp_path / "all.arrow"), table, "all")
+    expect_equal(load(tmp_path / "take.arrow"), table.take(rows), "take")
+
+
+def test_no_rows(tool, tmp_path):
+    table = Columns(SEED).table(0)
+    save(table, tmp_path / "in.arrow")
+    assert isinstance(ours(tool, "write", tmp_path / "in.arrow", tmp_path / "ours.lance"), str)
+    answers = peer("read", [{"file": str(tmp_path / "ours.lance"), "arrow": str(tmp_path / "out.arrow")}])
+    assert answers == [{"ok": 0}]
+    assert load(tmp_path / "out.arrow").schema == table.schema
+    assert isinstance(ours(tool, "read", tmp_path / "ours.lance", tmp_path / "out.arrow"), str)
+    assert load(tmp_path / "out.arrow").schema == table.schema
+    assert pc.count(pa.chunked_array(load(tmp_path / "out.arrow")["int8"])).as_py() == 0
