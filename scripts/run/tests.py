@@ -159,7 +159,8 @@ def pytest(label: str | None) -> Tally:
     if label:
         command += ["-m", label]
     search_path = [str(ROOT / "python"), str(ROOT / "build" / "release" / "python"), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path)),
+                   "JAVELIN_FILE_TOOL": str(ROOT / "build" / "release" / "tests" / "interop" / "file_tool")}
     exit_code = subprocess.run(command, cwd=ROOT, env=environment, check=False, timeout=2400).returncode
     tally = Tally()
     if junit.exists():
