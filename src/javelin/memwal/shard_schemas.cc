@@ -7,7 +7,7 @@
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"
-#include "javelin/memwal/array_shape_internal.h"
+#include "javelin/file/array_shape.h"
 #include "javelin/memwal/key_encoding.h"
 
 namespace javelin::memwal {
@@ -90,7 +90,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShardSchemas::ShapePut(const 
       return InvalidInput("column {} of the batch is '{}', the table has '{}' there", i, batch.column_name(i),
                           expected.name());
     }
-    ARROW_ASSIGN_OR_RAISE(auto column, ShapeArray(*batch.column_data(i), *storage_->field(i), expected.name()));
+    ARROW_ASSIGN_OR_RAISE(auto column, file::ShapeArray(*batch.column_data(i), *storage_->field(i), expected.name()));
     if (!expected.nullable()) ARROW_RETURN_NOT_OK(CheckNoNull(*column, expected.name()));
     columns.push_back(std::move(column));
   }
@@ -110,7 +110,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShardSchemas::ShapeDelete(con
       return InvalidInput("a delete needs the key column '{}' exactly once, the batch has it {} times", expected.name(),
                           found.size());
     }
-    ARROW_ASSIGN_OR_RAISE(columns[key], ShapeArray(*keys.column_data(found[0]), expected, expected.name()));
+    ARROW_ASSIGN_OR_RAISE(columns[key], file::ShapeArray(*keys.column_data(found[0]), expected, expected.name()));
     ARROW_RETURN_NOT_OK(CheckNoNull(*columns[key], expected.name()));
   }
   for (int i = 0; i + 1 < storage_->num_fields(); ++i) {

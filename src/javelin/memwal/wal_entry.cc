@@ -12,7 +12,7 @@
 #include <arrow/util/key_value_metadata.h>
 
 #include "javelin/base/error.h"
-#include "javelin/memwal/array_shape_internal.h"
+#include "javelin/file/array_shape.h"
 #include "javelin/memwal/ipc_messages_internal.h"
 
 namespace javelin::memwal {
@@ -114,7 +114,7 @@ std::shared_ptr<arrow::Schema> WithoutReserved(const arrow::Schema& schema) {
     }
   }
   arrow::FieldVector fields;
-  for (const auto& field : schema.fields()) fields.push_back(WithoutExtensions(field));
+  for (const auto& field : schema.fields()) fields.push_back(file::WithoutExtensions(field));
   return arrow::schema(std::move(fields), kept->size() == 0 ? nullptr : kept);
 }
 
@@ -182,7 +182,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> CheckedBatch(const arrow::Rec
   ARROW_RETURN_NOT_OK(batch.ValidateFull());
   std::vector<std::shared_ptr<arrow::ArrayData>> columns;
   for (int i = 0; i < batch.num_columns(); ++i) {
-    ARROW_ASSIGN_OR_RAISE(auto column, ShapeArray(*batch.column_data(i), *schema->field(i), schema->field(i)->name()));
+    ARROW_ASSIGN_OR_RAISE(auto column, file::ShapeArray(*batch.column_data(i), *schema->field(i), schema->field(i)->name()));
     columns.push_back(std::move(column));
   }
   return arrow::RecordBatch::Make(schema, batch.num_rows(), std::move(columns));

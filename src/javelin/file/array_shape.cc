@@ -4,9 +4,9 @@
 #include <arrow/util/key_value_metadata.h>
 
 #include "javelin/base/error.h"
-#include "javelin/memwal/array_shape_internal.h"
+#include "javelin/file/array_shape.h"
 
-namespace javelin::memwal {
+namespace javelin::file {
 
 namespace {
 
@@ -131,4 +131,4 @@ arrow::Result<std::shared_ptr<ArrayData>> ShapeArray(const ArrayData& data, cons
   return shaped;
 }
 
-}  // namespace javelin::memwal
+}  // namespace javelin::file

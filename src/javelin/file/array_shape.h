@@ -7,7 +7,7 @@
 #include <arrow/result.h>
 #include <arrow/type_fwd.h>
 
-namespace javelin::memwal {
+namespace javelin::file {
 
 // The field as the format stores it: an extension type becomes its storage type plus the metadata keys that name it, at
 // every level.
@@ -19,4 +19,4 @@ std::shared_ptr<arrow::Field> WithoutExtensions(const std::shared_ptr<arrow::Fie
 arrow::Result<std::shared_ptr<arrow::ArrayData>> ShapeArray(const arrow::ArrayData& data, const arrow::Field& target,
                                                             const std::string& path);
 
-}  // namespace javelin::memwal
+}  // namespace javelin::file
