@@ -18,6 +18,10 @@ using FieldProto = lance::file::Field;
 // Deeper trees than this are refused: every level costs a stack frame here and in Arrow.
 constexpr int kMaxDepth = 64;
 
+// Hidden columns of row ids and row versions, in descriptors of data files only.
+constexpr int kFirstLineageId = -3;
+constexpr int kLastLineageId = -5;
+
 class FieldListReader {
  public:
   template <typename FieldList>
@@ -49,11 +53,14 @@ class FieldListReader {
   static bool IsBlob(const FieldProto& proto) { return proto.metadata().contains(std::string(kBlobMetadata)); }
 
   arrow::Status AddOne(const FieldProto& proto) {
-    if (proto.id() < 0) return Corruption("schema field '{}' has the id {}", proto.name(), proto.id());
+    const bool is_lineage = proto.id() >= kLastLineageId && proto.id() <= kFirstLineageId;
+    if (proto.id() < 0 && !is_lineage) return Corruption("schema field '{}' has the id {}", proto.name(), proto.id());
     if (proto.parent_id() != kRootParent.value() && !ids_.contains(proto.parent_id())) {
-      return Corruption("schema field '{}' (id {}) has the unknown parent {}", proto.name(), proto.id(), proto.parent_id());
+      return Corruption("schema field '{}' (id {}) has the unknown parent {}", proto.name(), proto.id(),
+                        proto.parent_id());
     }
-    if (!ids_.insert(proto.id()).second) return Corruption("schema field id {} occurs twice ('{}')", proto.id(), proto.name());
+    if (!ids_.insert(proto.id()).second)
+      return Corruption("schema field id {} occurs twice ('{}')", proto.id(), proto.name());
     children_[proto.parent_id()].push_back(&proto);
     return arrow::Status::OK();
   }
@@ -74,7 +81,8 @@ class FieldListReader {
     ARROW_ASSIGN_OR_RAISE(field.children, Build(proto.id(), depth + 1));
     auto type = BuildType(field.logical_type, field.children);
     if (!type.ok()) {
-      return WithField(WithContext(type.status(), fmt::format("schema field '{}' (id {})", field.name, field.id)), "field", field.name);
+      return WithField(WithContext(type.status(), fmt::format("schema field '{}' (id {})", field.name, field.id)),
+                       "field", field.name);
     }
     field.type = *type;
     return field;
@@ -102,7 +110,8 @@ FieldProto::Encoding LegacyEncoding(const Field& field) {
   std::string_view name = field.logical_type;
   if (name == "struct" || name == "null") return FieldProto::NONE;
   if (name.starts_with("dict:")) return FieldProto::DICTIONARY;
-  static const std::set<std::string_view> variable = {"string", "large_string", "binary", "large_binary", "json", "blob"};
+  static const std::set<std::string_view> variable = {"string",       "large_string", "binary",
+                                                      "large_binary", "json",         "blob"};
   return variable.contains(name) ? FieldProto::VAR_BINARY : FieldProto::PLAIN;
 }
 
@@ -137,7 +146,8 @@ arrow::Result<Schema> Schema::FromProto(const FieldList& fields, std::map<std::s
 
 template arrow::Result<Schema> Schema::FromProto(const google::protobuf::RepeatedPtrField<FieldProto>& fields,
                                                  std::map<std::string, std::string> metadata);
-template arrow::Result<Schema> Schema::FromProto(const std::vector<FieldProto>& fields, std::map<std::string, std::string> metadata);
+template arrow::Result<Schema> Schema::FromProto(const std::vector<FieldProto>& fields,
+                                                 std::map<std::string, std::string> metadata);
 
 std::vector<FieldProto> Schema::ToProto() const {
   std::vector<FieldProto> out;
