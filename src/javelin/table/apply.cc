@@ -35,7 +35,8 @@ arrow::Status AddFragments(std::vector<Fragment> fragments, bool stable_row_ids,
     fragment.id = FragmentId(first_id);
     next.max_fragment_id = static_cast<uint32_t>(first_id++);
     if (stable_row_ids) {
-      if (fragment.physical_rows > UINT64_MAX - next.next_row_id) return NotSupported("the table has used up its row ids");
+      if (fragment.physical_rows > UINT64_MAX - next.next_row_id)
+        return NotSupported("the table has used up its row ids");
       fragment.lineage = LineageOfNewRows(next.next_row_id, fragment.physical_rows, next.version);
       next.next_row_id += fragment.physical_rows;
     }
@@ -52,13 +53,16 @@ arrow::Status NoLongerFits(const std::string& what) {
   return RetryableConflict("{} since the rows were written; append them again to the newest version", what);
 }
 
-// Field ids are used again after a column is dropped, so an id must still mean what it meant when the rows were written.
-arrow::Status CheckFieldsStillMeanTheSame(const Fragment& fragment, const file::Schema& written, const file::Schema& now) {
+// Field ids are used again after a column is dropped, so an id must still mean what it meant when the rows were
+// written.
+arrow::Status CheckFieldsStillMeanTheSame(const Fragment& fragment, const file::Schema& written,
+                                          const file::Schema& now) {
   for (const DataFile& file : fragment.files) {
     for (int32_t id : file.fields) {
       const file::Field* then = written.FindById(FieldId(id));
       const file::Field* today = now.FindById(FieldId(id));
-      if (then == nullptr) return InvalidInput("the new data file '{}' has field id {}, which the table does not know", file.path, id);
+      if (then == nullptr)
+        return InvalidInput("the new data file '{}' has field id {}, which the table does not know", file.path, id);
       if (today == nullptr) continue;
       if (today->name != then->name || !today->type->Equals(then->type)) {
         return NoLongerFits(fmt::format("field id {} was column '{}' and is now '{}'", id, then->name, today->name));
@@ -72,14 +76,16 @@ bool Lists(const Fragment& fragment, const file::Field& field) {
   for (const DataFile& file : fragment.files) {
     if (std::find(file.fields.begin(), file.fields.end(), field.id.value()) != file.fields.end()) return true;
   }
-  return std::any_of(field.children.begin(), field.children.end(), [&](const file::Field& child) { return Lists(fragment, child); });
+  return std::any_of(field.children.begin(), field.children.end(),
+                     [&](const file::Field& child) { return Lists(fragment, child); });
 }
 
 arrow::Status CheckAppended(const Append& append, const ApplyContext& context) {
   for (const Fragment& fragment : append.fragments) {
     ARROW_RETURN_NOT_OK(CheckFieldsStillMeanTheSame(fragment, context.read->schema, context.head->schema));
     for (const file::Field& field : context.head->schema.fields()) {
-      if (!field.nullable && !Lists(fragment, field)) return NoLongerFits(fmt::format("column '{}' was added or must not be null", field.name));
+      if (!field.nullable && !Lists(fragment, field))
+        return NoLongerFits(fmt::format("column '{}' was added or must not be null", field.name));
     }
   }
   return arrow::Status::OK();
@@ -95,9 +101,11 @@ arrow::Status Apply(const Append& append, const ApplyContext& context, Manifest&
 
 arrow::Status Apply(const Overwrite& overwrite, const ApplyContext& context, Manifest& next) {
   if (next.max_allocated_field_id) {
-    return NotSupported("overwriting a table whose field ids must not be used again (feature bit {})", flag::kLastingFieldIds);
+    return NotSupported("overwriting a table whose field ids must not be used again (feature bit {})",
+                        flag::kLastingFieldIds);
   }
-  if (context.head != nullptr && !overwrite.initial_bases.empty()) return InvalidInput("base paths can be given only when the table is created");
+  if (context.head != nullptr && !overwrite.initial_bases.empty())
+    return InvalidInput("base paths can be given only when the table is created");
   const uint64_t first_id = NextFragmentId(next);
   next.fragments.clear();
   next.indices.clear();
@@ -119,23 +127,26 @@ auto FindByName(std::vector<IndexEntry>& indices, std::string_view name) {
 }
 
 arrow::Status RemoveIndex(const IndexEntry& removed, Manifest& next) {
-  auto found = removed.name == kMemWalIndexName ? FindByName(next.indices, removed.name) : FindByUuid(next.indices, removed.uuid);
+  auto found = removed.name == kMemWalIndexName ? FindByName(next.indices, removed.name)
+                                                : FindByUuid(next.indices, removed.uuid);
   if (found != next.indices.end()) {
     next.indices.erase(found);
   } else if (FindByName(next.indices, removed.name) != next.indices.end()) {
-    return RetryableConflict("index '{}' was rebuilt since; run the operation again on the newest version", removed.name);
+    return RetryableConflict("index '{}' was rebuilt since; run the operation again on the newest version",
+                             removed.name);
   }
   return arrow::Status::OK();
 }
 
-// A new MemWAL entry in the place of the old one: progress and catch-up are those of the version this lands on, because a copy
-// that was read earlier may hold positions that have been withdrawn since.
+// A new MemWAL entry in the place of the old one: progress and catch-up are those of the version this lands on, because
+// a copy that was read earlier may hold positions that have been withdrawn since.
 arrow::Result<IndexEntry> InheritProgress(const IndexEntry& entry, const Manifest& head) {
   const IndexEntry* current = head.FindIndex(kMemWalIndexName);
   if (current == nullptr) return entry;
   ARROW_ASSIGN_OR_RAISE(const MemWalDetails progress, DecodeMemWalDetails(current->details));
   ARROW_ASSIGN_OR_RAISE(MemWalDetails details, DecodeMemWalDetails(entry.details));
-  if (details.compacted_sstables == progress.compacted_sstables && details.index_catchup == progress.index_catchup) return entry;
+  if (details.compacted_sstables == progress.compacted_sstables && details.index_catchup == progress.index_catchup)
+    return entry;
   details.compacted_sstables = progress.compacted_sstables;
   details.index_catchup = progress.index_catchup;
   return WithDetails(entry, EncodeMemWalDetails(details));
@@ -152,7 +163,8 @@ arrow::Status AddMemWalEntry(const IndexEntry& added, const Manifest& head, Mani
 }
 
 arrow::Status AddIndex(const IndexEntry& added, const Manifest& head, Manifest& next) {
-  if (FindByUuid(next.indices, added.uuid) != next.indices.end()) return InvalidInput("index '{}' has a UUID that is in use", added.name);
+  if (FindByUuid(next.indices, added.uuid) != next.indices.end())
+    return InvalidInput("index '{}' has a UUID that is in use", added.name);
   if (added.name == kMemWalIndexName) return AddMemWalEntry(added, head, next);
   for (FieldId field : added.fields) {
     if (next.schema.FindById(field) == nullptr) {

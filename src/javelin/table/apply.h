@@ -12,7 +12,7 @@ struct ApplyContext {
   const Manifest* head = nullptr;  // the version it lands on; nullptr = the table is created
   const Manifest* read = nullptr;  // the version it was built against; nullptr = the table is created
   int64_t now_ns = 0;
-  Uuid system_index_uuid;          // for a system index entry that has to be rewritten
+  Uuid system_index_uuid;  // for a system index entry that has to be rewritten
 };
 
 // The transaction must have passed Rebase against every version between `read` and `head`, and `head` the writer flags.

@@ -18,7 +18,8 @@ std::map<std::string_view, Segments> UserIndices(const std::vector<IndexEntry>& 
 
 // Compares the whole stored metadata: a bitmap can be pruned in place under the same UUID.
 bool SameSegments(const Segments& a, const Segments& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const IndexEntry* x, const IndexEntry* y) { return x->encoded == y->encoded; });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const IndexEntry* x, const IndexEntry* y) { return x->encoded == y->encoded; });
 }
 
 // Do the segments together cover all these fragments? Without fragments or without a bitmap nothing is proven.
@@ -68,8 +69,10 @@ std::vector<IndexCatchup> DeriveCatchUp(const CatchUpInputs& inputs) {
     const bool proven = Covers(segments, required);
     IndexCatchup entry{std::string(name), {}};
     for (const CompactedSsTable& compacted : inputs.details.compacted_sstables) {
-      const Generation prior = unchanged ? RecordedFor(inputs.details.index_catchup, name, compacted.shard_id) : Generation();
-      const Generation credited = proven ? std::min(at_read.CompactedThrough(compacted.shard_id), compacted.generation) : Generation();
+      const Generation prior =
+          unchanged ? RecordedFor(inputs.details.index_catchup, name, compacted.shard_id) : Generation();
+      const Generation credited =
+          proven ? std::min(at_read.CompactedThrough(compacted.shard_id), compacted.generation) : Generation();
       const Generation through = std::min(std::max(prior, credited), compacted.generation);
       if (through != Generation()) entry.caught_up.push_back({compacted.shard_id, through});
     }
@@ -86,7 +89,8 @@ void RefreshCatchUp(const Manifest& read, const std::vector<IndexEntry>& before,
     std::vector<IndexCatchup> derived = DeriveCatchUp({read, before, next.indices, *details});
     if (derived == details->index_catchup) return;
     details->index_catchup = std::move(derived);
-    index = Reissued(WithDetails(index, EncodeMemWalDetails(*details)), new_uuid, next.version.value(), next.timestamp_ns / 1'000'000);
+    index = Reissued(WithDetails(index, EncodeMemWalDetails(*details)), new_uuid, next.version.value(),
+                     next.timestamp_ns / 1'000'000);
     return;
   }
 }

@@ -31,7 +31,8 @@ MemWalDetails Details(std::vector<CompactedSsTable> compacted, std::vector<Index
   return details;
 }
 
-Manifest Table(std::vector<uint64_t> fragments, std::vector<IndexEntry> indices, const std::optional<MemWalDetails>& details) {
+Manifest Table(std::vector<uint64_t> fragments, std::vector<IndexEntry> indices,
+               const std::optional<MemWalDetails>& details) {
   Manifest manifest;
   manifest.version = TableVersion(5);
   for (uint64_t id : fragments) manifest.fragments.push_back({FragmentId(id), {}, {}, 1, ""});
@@ -40,8 +41,8 @@ Manifest Table(std::vector<uint64_t> fragments, std::vector<IndexEntry> indices,
   return manifest;
 }
 
-std::vector<IndexCatchup> Derive(const Manifest& read, const std::vector<IndexEntry>& before, const std::vector<IndexEntry>& after,
-                                 const MemWalDetails& details) {
+std::vector<IndexCatchup> Derive(const Manifest& read, const std::vector<IndexEntry>& before,
+                                 const std::vector<IndexEntry>& after, const MemWalDetails& details) {
   return DeriveCatchUp({read, before, after, details});
 }
 
@@ -65,13 +66,16 @@ TEST(CatchUp, WhatProvesNothing) {
   EXPECT_THAT(Derive(Table({0}, {}, details), {}, {Index("i", std::nullopt)}, details), IsEmpty());  // no bitmap
   EXPECT_THAT(Derive(Table({}, {}, details), {}, {Index("i", {{0}})}, details), IsEmpty());          // no fragments
   EXPECT_THAT(Derive(Table({0, 1}, {}, details), {}, {Index("i", {{0}})}, details), IsEmpty());      // a gap
-  EXPECT_THAT(Derive(Table({0}, {}, std::nullopt), {}, {Index("i", {{0}})}, details), IsEmpty());    // no progress when it was read
-  EXPECT_THAT(Derive(Table({0}, {}, Details({{kOther, Generation(4)}})), {}, {Index("i", {{0}})}, details), IsEmpty());  // another shard
+  EXPECT_THAT(Derive(Table({0}, {}, std::nullopt), {}, {Index("i", {{0}})}, details),
+              IsEmpty());  // no progress when it was read
+  EXPECT_THAT(Derive(Table({0}, {}, Details({{kOther, Generation(4)}})), {}, {Index("i", {{0}})}, details),
+              IsEmpty());  // another shard
 }
 
 TEST(CatchUp, NeverAboveWhatIsCommitted) {
   const Manifest read = Table({0}, {}, Details({{kShard, Generation(12)}}));
-  EXPECT_THAT(Derive(read, {}, {Index("i", {{0}})}, Details(kThroughNine)), ElementsAre(IndexCatchup{"i", {{kShard, Generation(9)}}}));
+  EXPECT_THAT(Derive(read, {}, {Index("i", {{0}})}, Details(kThroughNine)),
+              ElementsAre(IndexCatchup{"i", {{kShard, Generation(9)}}}));
 }
 
 TEST(CatchUp, AnUnchangedIndexKeepsWhatItHad) {
@@ -95,8 +99,9 @@ TEST(CatchUp, AChangedIndexKeepsNothingThatItDoesNotEarn) {
 TEST(CatchUp, ADroppedIndexLosesItsEntryAndOthersStay) {
   const Manifest read = Table({0, 1}, {}, Details(kThroughNine));
   const std::vector<IndexEntry> after = {Index("z", {{0}}), Index("a", {{1}})};
-  const MemWalDetails details =
-      Details(kThroughNine, {{"a", {{kShard, Generation(1)}}}, {"gone", {{kShard, Generation(5)}}}, {"z", {{kShard, Generation(2)}}}});
+  const MemWalDetails details = Details(
+      kThroughNine,
+      {{"a", {{kShard, Generation(1)}}}, {"gone", {{kShard, Generation(5)}}}, {"z", {{kShard, Generation(2)}}}});
   EXPECT_THAT(Derive(read, after, after, details),
               ElementsAre(IndexCatchup{"a", {{kShard, Generation(1)}}}, IndexCatchup{"z", {{kShard, Generation(2)}}}));
 }
@@ -110,7 +115,8 @@ TEST(CatchUp, AShardWithoutProgressGetsNothing) {
 TEST(CatchUp, SystemIndicesAreNotTracked) {
   const MemWalDetails details = Details(kThroughNine);
   const Manifest read = Table({0}, {}, details);
-  EXPECT_THAT(Derive(read, {}, {Index(std::string(kFragmentReuseIndexName), {{0}}), read.indices[0]}, details), IsEmpty());
+  EXPECT_THAT(Derive(read, {}, {Index(std::string(kFragmentReuseIndexName), {{0}}), read.indices[0]}, details),
+              IsEmpty());
 }
 
 TEST(CatchUp, TheEntryIsLeftAloneUnlessSomethingChanges) {

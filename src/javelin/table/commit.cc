@@ -10,7 +10,7 @@ namespace javelin::table {
 
 namespace {
 
-constexpr int kMaxLostAnswers = 5;         // attempts to find out what became of a manifest whose answer was lost
+constexpr int kMaxLostAnswers = 5;  // attempts to find out what became of a manifest whose answer was lost
 constexpr int kMaxBackoffDoublings = 5;
 constexpr Duration kMinBackoffUnit = std::chrono::milliseconds(1);
 constexpr Duration kMaxBackoff = std::chrono::seconds(10);
@@ -19,7 +19,11 @@ class Committer {
  public:
   Committer(const Resources& resources, const StoreLocation& table, const LoadedManifest* read, Transaction transaction,
             const CommitOptions& options)
-      : runtime_(*resources.runtime), table_(table), read_(read), transaction_(std::move(transaction)), options_(options) {
+      : runtime_(*resources.runtime),
+        table_(table),
+        read_(read),
+        transaction_(std::move(transaction)),
+        options_(options) {
     if (read_ != nullptr) head_ = *read_;
     transaction_.read_version = read_ == nullptr ? TableVersion() : read_->manifest->version;
     if (transaction_.uuid.empty()) transaction_.uuid = RandomUuid().ToString();
@@ -38,15 +42,16 @@ class Committer {
       } else if (!status.ok()) {
         return status;
       } else if (++lost_races > options_.max_retries) {
-        return RetryableConflict("too many concurrent writers of '{}': {} attempts lost the race; try again", table_.uri, lost_races);
+        return RetryableConflict("too many concurrent writers of '{}': {} attempts lost the race; try again",
+                                 table_.uri, lost_races);
       }
       BackOff(attempt, unit);
     }
   }
 
  private:
-  // OK without `committed_`: somebody else took the version, go again. With `maybe_published_`, whatever it returns: the manifest of
-  // that version may be ours, which the next attempt finds out by reading.
+  // OK without `committed_`: somebody else took the version, go again. With `maybe_published_`, whatever it returns:
+  // the manifest of that version may be ours, which the next attempt finds out by reading.
   arrow::Status Attempt() {
     ARROW_RETURN_NOT_OK(ReachHead());
     if (committed_) return arrow::Status::OK();
@@ -73,7 +78,8 @@ class Committer {
       return status;
     }
     // Also after "exists": below us a decorator may have sent it twice and lost the first answer.
-    if (HasKind(status, ErrorKind::kAlreadyExists) || HasKind(status, ErrorKind::kPrecondition)) return arrow::Status::OK();
+    if (HasKind(status, ErrorKind::kAlreadyExists) || HasKind(status, ErrorKind::kPrecondition))
+      return arrow::Status::OK();
     maybe_published_ = true;
     return status;
   }
@@ -84,7 +90,8 @@ class Committer {
     if (!latest) return head_ ? Vanished(head_->manifest->version) : arrow::Status::OK();
     if (!head_) return CheckCreated(*latest);
     if (latest->version < head_->manifest->version) return Vanished(head_->manifest->version);
-    for (TableVersion version = head_->manifest->version.Next(); version <= latest->version && !committed_; version = version.Next()) {
+    for (TableVersion version = head_->manifest->version.Next(); version <= latest->version && !committed_;
+         version = version.Next()) {
       ARROW_RETURN_NOT_OK(StepTo({version, latest->scheme}));
     }
     return arrow::Status::OK();
@@ -100,7 +107,8 @@ class Committer {
     }
     // A version that was in our way is there even if the listing does not show it yet.
     const bool known_taken = taken_ && !maybe_published_;
-    if (known_taken && (!found || found->version < *taken_)) found = ManifestName{*taken_, head_ ? head_->scheme : options_.scheme_of_new_table};
+    if (known_taken && (!found || found->version < *taken_))
+      found = ManifestName{*taken_, head_ ? head_->scheme : options_.scheme_of_new_table};
     return found;
   }
 
@@ -111,10 +119,12 @@ class Committer {
     auto other = LoadTransaction(table_, *loaded);
     if (taken_ && *taken_ <= name.version) maybe_published_ = false;  // whoever has it, our request can no longer land
     if (HasKind(other.status(), ErrorKind::kNotFound)) {
-      return MakeError(ErrorKind::kRetryableConflict,
-                       fmt::format("version {} of '{}' has no transaction record, so nothing shows whether this change still fits; "
-                                   "run it again on the newest version", name.version, table_.uri),
-                       {{"version", fmt::format("{}", name.version)}});
+      return MakeError(
+          ErrorKind::kRetryableConflict,
+          fmt::format("version {} of '{}' has no transaction record, so nothing shows whether this change still fits; "
+                      "run it again on the newest version",
+                      name.version, table_.uri),
+          {{"version", fmt::format("{}", name.version)}});
     }
     ARROW_RETURN_NOT_OK(other.status());
     if (other->uuid == transaction_.uuid) {
@@ -123,7 +133,8 @@ class Committer {
       return arrow::Status::OK();
     }
     if (options_.max_retries == 0 && std::holds_alternative<Overwrite>(transaction_.operation)) {
-      return RetryableConflict("'{}' was changed by version {} since version {} was read", table_.uri, name.version, transaction_.read_version);
+      return RetryableConflict("'{}' was changed by version {} since version {} was read", table_.uri, name.version,
+                               transaction_.read_version);
     }
     ARROW_RETURN_NOT_OK(Rebase(transaction_, *other, name.version));
     head_ = *std::move(loaded);
@@ -132,7 +143,8 @@ class Committer {
 
   // The table exists although we are to create it; unless that was us.
   arrow::Status CheckCreated(const ManifestName& latest) {
-    const arrow::Status exists = AlreadyExists("dataset at '{}' already exists (version {})", table_.uri, latest.version);
+    const arrow::Status exists =
+        AlreadyExists("dataset at '{}' already exists (version {})", table_.uri, latest.version);
     if (!taken_) return exists;
     auto first = LoadVersion(table_, {TableVersion(1), latest.scheme});
     if (HasKind(first.status(), ErrorKind::kNotFound)) return maybe_published_ ? first.status() : exists;
@@ -154,18 +166,23 @@ class Committer {
   }
 
   arrow::Status Vanished(TableVersion version) {
-    return MakeError(ErrorKind::kRetryableConflict,
-                     fmt::format("version {} of '{}' is gone (cleaned up), so nothing shows what was committed since this change was "
-                                 "prepared; run it again on the newest version", version, table_.uri),
-                     {{"version", fmt::format("{}", version)}});
+    return MakeError(
+        ErrorKind::kRetryableConflict,
+        fmt::format(
+            "version {} of '{}' is gone (cleaned up), so nothing shows what was committed since this change was "
+            "prepared; run it again on the newest version",
+            version, table_.uri),
+        {{"version", fmt::format("{}", version)}});
   }
 
   arrow::Status Unresolved(const arrow::Status& last) {
-    return MakeError(ErrorKind::kOutcomeUnknown,
-                     fmt::format("the answer to writing version {} of '{}' was lost and reading back did not settle it: {}; look for "
-                                 "transaction {} before trying again",
-                                 *taken_, table_.uri, last.ok() ? "still absent" : last.message(), transaction_.uuid),
-                     {{"version", fmt::format("{}", *taken_)}, {"transaction", transaction_.uuid}});
+    return MakeError(
+        ErrorKind::kOutcomeUnknown,
+        fmt::format(
+            "the answer to writing version {} of '{}' was lost and reading back did not settle it: {}; look for "
+            "transaction {} before trying again",
+            *taken_, table_.uri, last.ok() ? "still absent" : last.message(), transaction_.uuid),
+        {{"version", fmt::format("{}", *taken_)}, {"transaction", transaction_.uuid}});
   }
 
   void BackOff(int attempt, Duration unit) {
@@ -183,18 +200,23 @@ class Committer {
   const LoadedManifest* read_;
   Transaction transaction_;
   const CommitOptions options_;
-  std::optional<LoadedManifest> head_;       // newest version that our transaction has been checked against
-  std::optional<TableVersion> taken_;        // version that our last manifest was meant for
-  bool maybe_published_ = false;             // its answer was lost
+  std::optional<LoadedManifest> head_;  // newest version that our transaction has been checked against
+  std::optional<TableVersion> taken_;   // version that our last manifest was meant for
+  bool maybe_published_ = false;        // its answer was lost
   std::string written_transaction_;
   std::optional<LoadedManifest> committed_;
 };
 
 }  // namespace
 
-arrow::Result<LoadedManifest> CommitTransaction(const Resources& resources, const StoreLocation& table, const LoadedManifest* read,
-                                                Transaction transaction, const CommitOptions& options) {
-  if (read != nullptr) ARROW_RETURN_NOT_OK(CheckWritable(*read->manifest));
+arrow::Result<LoadedManifest> CommitTransaction(const Resources& resources, const StoreLocation& table,
+                                                const LoadedManifest* read, Transaction transaction,
+                                                const CommitOptions& options) {
+  if (read != nullptr) {
+    ARROW_RETURN_NOT_OK(CheckWritable(*read->manifest));
+    if (IsDetached(read->manifest->version))
+      return NotSupported("a commit on the detached version {} of '{}'", read->manifest->version, table.uri);
+  }
   return Committer(resources, table, read, std::move(transaction), options).Run();
 }
 

@@ -19,10 +19,12 @@ struct CommitOptions {
 
 // Commits `transaction`, built against `read` (nullptr = create the table), and returns the new version. Blocks.
 //
-// Errors, after which the table has no trace of it but unreferenced files: AlreadyExists (create), IncompatibleConflict,
-// RetryableConflict, InvalidInput, NotSupported, Corruption (of the newest version), any store error of a read. OutcomeUnknown:
-// the manifest was sent, the answer was lost and reading could not tell; it may still appear.
-arrow::Result<LoadedManifest> CommitTransaction(const Resources& resources, const StoreLocation& table, const LoadedManifest* read,
-                                                Transaction transaction, const CommitOptions& options = {});
+// Errors, after which the table has no trace of it but unreferenced files: AlreadyExists (create),
+// IncompatibleConflict, RetryableConflict, InvalidInput, NotSupported, Corruption (of the newest version), any store
+// error of a read. OutcomeUnknown: the manifest was sent, the answer was lost and reading could not tell; it may still
+// appear.
+arrow::Result<LoadedManifest> CommitTransaction(const Resources& resources, const StoreLocation& table,
+                                                const LoadedManifest* read, Transaction transaction,
+                                                const CommitOptions& options = {});
 
 }  // namespace javelin::table

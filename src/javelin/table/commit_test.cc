@@ -26,7 +26,8 @@ void TableWorld::PlantVersion(const LoadedManifest& head, const std::optional<st
     message.clear_transaction_section();
     const std::string bytes = message.SerializeAsString();
     const uint32_t length = static_cast<uint32_t>(bytes.size());
-    file = std::string(reinterpret_cast<const char*>(&length), 4) + bytes + FromHex("0000000000000000 0000 0200") + "LANC";
+    file =
+        std::string(reinterpret_cast<const char*>(&length), 4) + bytes + FromHex("0000000000000000 0000 0200") + "LANC";
   }
   ASSERT_OK(inner_->PutIfAbsent(ManifestKey(location_, {next.version, head.scheme}), arrow::Buffer::FromString(file)));
 }
@@ -108,15 +109,17 @@ TEST_P(Commits, CreateThenAppend) {
   const LoadedManifest stored = Latest();
   EXPECT_EQ(stored.manifest->fragments, second.manifest->fragments);
   EXPECT_EQ(stored.transaction, second.transaction);
-  ASSERT_OK_AND_ASSIGN(const BufferPtr file, world_.inner().Get("t/_transactions/" + second.manifest->transaction_file));
+  ASSERT_OK_AND_ASSIGN(const BufferPtr file,
+                       world_.inner().Get("t/_transactions/" + second.manifest->transaction_file));
   EXPECT_EQ(ToText(file), *second.transaction);
   ASSERT_OK_AND_ASSIGN(const Transaction transaction, LoadTransaction(world_.location(), stored));
   EXPECT_EQ(transaction.read_version, TableVersion(1));
 }
 
 TEST_P(Commits, RequestsOfCreateAndAppend) {
-  const std::vector<std::string> hint =
-      GetParam() == StoreKind::kLocal ? std::vector<std::string>{"put t/_versions/latest_version_hint.json"} : std::vector<std::string>{};
+  const std::vector<std::string> hint = GetParam() == StoreKind::kLocal
+                                            ? std::vector<std::string>{"put t/_versions/latest_version_hint.json"}
+                                            : std::vector<std::string>{};
   auto expect = [&](const LoadedManifest& made, std::vector<std::string> more) {
     std::vector<std::string> requests = {"list t/_versions/"};
     requests.insert(requests.end(), more.begin(), more.end());
@@ -165,7 +168,8 @@ TEST_P(Commits, AnAppendAfterAnOverwriteIsIncompatible) {
   ASSERT_OK_AND_ASSIGN(const LoadedManifest first, world_.Create(1));
   ASSERT_OK_AND_ASSIGN(const LoadedManifest second, world_.Commit(first, TableWorld::CreateOf(9)));
   EXPECT_THAT(Ids(second), ElementsAre(1));  // fragment ids are never used again
-  ExpectError(world_.Commit(first, TableWorld::AppendOf(2)).status(), ErrorKind::kIncompatibleConflict, "Overwrite at version 2");
+  ExpectError(world_.Commit(first, TableWorld::AppendOf(2)).status(), ErrorKind::kIncompatibleConflict,
+              "Overwrite at version 2");
   ExpectUnchanged(2);
 }
 
@@ -187,7 +191,8 @@ TEST_P(Commits, OverwriteDropsIndicesAndKeepsConfiguration) {
 TEST_P(Commits, AStrictOverwriteRefusesAnyNewerVersion) {
   ASSERT_OK_AND_ASSIGN(const LoadedManifest first, world_.Create(1));
   ASSERT_OK(world_.Commit(first, TableWorld::AppendOf(2)).status());
-  ExpectError(world_.Commit(first, TableWorld::CreateOf(3), {.max_retries = 0}).status(), ErrorKind::kRetryableConflict, "version 2");
+  ExpectError(world_.Commit(first, TableWorld::CreateOf(3), {.max_retries = 0}).status(), ErrorKind::kRetryableConflict,
+              "version 2");
   ASSERT_OK(world_.Commit(first, TableWorld::CreateOf(3)).status());
   EXPECT_THAT(RowCounts(Latest()), ElementsAre(3));
 }
@@ -205,8 +210,10 @@ TEST_P(Commits, AppendCarriesEveryIndexEntryByteForByte) {
 TEST_P(Commits, OneOfTwoMemWalInstallsWins) {
   ASSERT_OK_AND_ASSIGN(const LoadedManifest first, world_.Create(1));
   ASSERT_OK(world_.Commit(first, Indices({MemWal(0, 1)})).status());
-  ExpectError(world_.Commit(first, Indices({MemWal(0, 2)})).status(), ErrorKind::kRetryableConflict, "CreateIndex at version 2");
-  ExpectError(world_.Commit(Latest(), Indices({MemWal(0, 2)})).status(), ErrorKind::kInvalidInput, "already initialized");
+  ExpectError(world_.Commit(first, Indices({MemWal(0, 2)})).status(), ErrorKind::kRetryableConflict,
+              "CreateIndex at version 2");
+  ExpectError(world_.Commit(Latest(), Indices({MemWal(0, 2)})).status(), ErrorKind::kInvalidInput,
+              "already initialized");
   ExpectUnchanged(2);
 }
 
@@ -225,11 +232,13 @@ TEST_P(Commits, AReplacedMemWalEntryTakesItsProgressFromTheHead) {
   // Progress made meanwhile, by a commit that rewrote the entry under another UUID.
   ASSERT_OK_AND_ASSIGN(const std::string reserve, [] {
     ::lance::table::IndexMetadata unused;
-    return arrow::Result<std::string>(FromHex("08 02 12 01 78 da 06 02 08 01"));  // read_version 2, uuid "x", ReserveFragments{1}
+    return arrow::Result<std::string>(
+        FromHex("08 02 12 01 78 da 06 02 08 01"));  // read_version 2, uuid "x", ReserveFragments{1}
   }());
   world_.PlantVersion(second, reserve, [](Manifest& next) { next.indices[0] = MemWal(8, 2); });
   IndexEntry replacement = MemWal(0, 3);
-  ASSERT_OK_AND_ASSIGN(const LoadedManifest last, world_.Commit(second, Indices({replacement}, {second.manifest->indices[0]})));
+  ASSERT_OK_AND_ASSIGN(const LoadedManifest last,
+                       world_.Commit(second, Indices({replacement}, {second.manifest->indices[0]})));
   EXPECT_EQ(last.manifest->indices[0].uuid, replacement.uuid);
   EXPECT_EQ(last.manifest->indices[1].name, "i");  // in the place of the old one
   ASSERT_OK_AND_ASSIGN(const auto details, ReadMemWalDetails(*Latest().manifest));
@@ -241,12 +250,15 @@ TEST_P(Commits, IndicesAreReplacedAndDroppedByUuid) {
   ASSERT_OK_AND_ASSIGN(head, world_.Commit(head, Indices({Index("i", '1'), Index("j", '2')})));
   ASSERT_OK_AND_ASSIGN(head, world_.Commit(head, Indices({Index("i", '3')}, {Index("i", '1')})));
   EXPECT_EQ(head.manifest->FindIndex("i")->uuid, std::string(16, '3'));
-  ExpectError(world_.Commit(head, Indices({Index("k", '3')})).status(), ErrorKind::kInvalidInput, "'k' has a UUID that is in use");
+  ExpectError(world_.Commit(head, Indices({Index("k", '3')})).status(), ErrorKind::kInvalidInput,
+              "'k' has a UUID that is in use");
   // Already gone under this UUID, but the name lives on: not the index that was meant.
-  ExpectError(world_.Commit(head, Indices({}, {Index("i", '1')})).status(), ErrorKind::kRetryableConflict, "'i' was rebuilt");
+  ExpectError(world_.Commit(head, Indices({}, {Index("i", '1')})).status(), ErrorKind::kRetryableConflict,
+              "'i' was rebuilt");
   ASSERT_OK_AND_ASSIGN(head, world_.Commit(head, Indices({}, {Index("i", '3'), Index("gone", '9')})));
   EXPECT_EQ(head.manifest->FindIndex("i"), nullptr);
-  ExpectError(world_.Commit(head, Indices({Index("k", '5', {77})})).status(), ErrorKind::kRetryableConflict, "field id 77");
+  ExpectError(world_.Commit(head, Indices({Index("k", '5', {77})})).status(), ErrorKind::kRetryableConflict,
+              "field id 77");
 }
 
 TEST_P(Commits, StableRowIdsAreAssignedInOrder) {
@@ -271,17 +283,22 @@ TEST_P(Commits, AnAppendWhoseColumnsChangedMeaningRunsAgain) {
   const std::string reserve = FromHex("08 01 12 01 78 da 06 02 08 01");
   // Column b (id 1) was dropped and its id given to another column.
   world_.PlantVersion(first, reserve, [](Manifest& next) {
-    next.schema = file::Schema::FromArrow(*arrow::schema({arrow::field("a", arrow::int64(), false), arrow::field("c", arrow::float32())})).ValueOrDie();
+    next.schema = file::Schema::FromArrow(
+                      *arrow::schema({arrow::field("a", arrow::int64(), false), arrow::field("c", arrow::float32())}))
+                      .ValueOrDie();
   });
-  ExpectError(world_.Commit(first, TableWorld::AppendOf(2)).status(), ErrorKind::kRetryableConflict, "field id 1 was column 'b' and is now 'c'");
+  ExpectError(world_.Commit(first, TableWorld::AppendOf(2)).status(), ErrorKind::kRetryableConflict,
+              "field id 1 was column 'b' and is now 'c'");
   ExpectUnchanged(2);
 }
 
 TEST_P(Commits, AnAppendThatLacksANewRequiredColumnRunsAgain) {
   ASSERT_OK_AND_ASSIGN(const LoadedManifest first, world_.Create(1));
   world_.PlantVersion(first, FromHex("08 01 12 01 78 da 06 02 08 01"), [](Manifest& next) {
-    next.schema = file::Schema::FromArrow(*arrow::schema({arrow::field("a", arrow::int64(), false), arrow::field("b", arrow::utf8()),
-                                                          arrow::field("d", arrow::int8(), false)})).ValueOrDie();
+    next.schema = file::Schema::FromArrow(
+                      *arrow::schema({arrow::field("a", arrow::int64(), false), arrow::field("b", arrow::utf8()),
+                                      arrow::field("d", arrow::int8(), false)}))
+                      .ValueOrDie();
   });
   ExpectError(world_.Commit(first, TableWorld::AppendOf(2)).status(), ErrorKind::kRetryableConflict, "'d'");
 }
@@ -296,13 +313,15 @@ TEST_P(Commits, FieldsTheTableDoesNotKnowAreRefused) {
 TEST_P(Commits, AnUnknownOperationMeanwhileIsIncompatible) {
   ASSERT_OK_AND_ASSIGN(const LoadedManifest first, world_.Create(1));
   world_.PlantVersion(first, FromHex("08 01 12 01 78 a2 07 00"));
-  ExpectError(world_.Commit(first, TableWorld::AppendOf(2)).status(), ErrorKind::kIncompatibleConflict, "Unknown at version 2");
+  ExpectError(world_.Commit(first, TableWorld::AppendOf(2)).status(), ErrorKind::kIncompatibleConflict,
+              "Unknown at version 2");
 }
 
 TEST_P(Commits, AVersionWithoutTransactionRecordIsNotRebasedOver) {
   ASSERT_OK_AND_ASSIGN(const LoadedManifest first, world_.Create(1));
   world_.PlantVersion(first, std::nullopt);
-  ExpectError(world_.Commit(first, TableWorld::AppendOf(2)).status(), ErrorKind::kRetryableConflict, "no transaction record");
+  ExpectError(world_.Commit(first, TableWorld::AppendOf(2)).status(), ErrorKind::kRetryableConflict,
+              "no transaction record");
   ASSERT_OK(world_.Commit(Latest(), TableWorld::AppendOf(2)).status());
 }
 
@@ -311,7 +330,8 @@ TEST_P(Commits, AHoleInTheVersionsIsNotRebasedOver) {
   ASSERT_OK_AND_ASSIGN(const LoadedManifest second, world_.Commit(first, TableWorld::AppendOf(2)));
   ASSERT_OK(world_.Commit(second, TableWorld::AppendOf(2)).status());
   ASSERT_OK(world_.inner().Delete(ManifestKey(world_.location(), {TableVersion(2), second.scheme})));
-  ExpectError(world_.Commit(first, TableWorld::AppendOf(2)).status(), ErrorKind::kRetryableConflict, "version 2 of 'test://t' is gone");
+  ExpectError(world_.Commit(first, TableWorld::AppendOf(2)).status(), ErrorKind::kRetryableConflict,
+              "version 2 of 'test://t' is gone");
   ExpectUnchanged(3);
 }
 
@@ -370,10 +390,10 @@ class RacingStore final : public ForwardingStore {
 TEST_P(Commits, LostRacesAreRebasedAndTriedAgain) {
   ASSERT_OK_AND_ASSIGN(const LoadedManifest first, world_.Create(1));
   StoreLocation racing = world_.location();
-  racing.store = std::make_shared<RacingStore>(world_.location().store, 3, [this] {
-    ASSERT_OK(world_.Commit(Latest(), TableWorld::AppendOf(7)).status());
-  });
-  ASSERT_OK_AND_ASSIGN(const LoadedManifest last, CommitTransaction(world_.resources(), racing, &first, TableWorld::AppendOf(2), {.max_retries = 3}));
+  racing.store = std::make_shared<RacingStore>(
+      world_.location().store, 3, [this] { ASSERT_OK(world_.Commit(Latest(), TableWorld::AppendOf(7)).status()); });
+  ASSERT_OK_AND_ASSIGN(const LoadedManifest last, CommitTransaction(world_.resources(), racing, &first,
+                                                                    TableWorld::AppendOf(2), {.max_retries = 3}));
   EXPECT_THAT(RowCounts(last), ElementsAre(1, 7, 7, 7, 2));
   EXPECT_THAT(RowCounts(Latest()), ElementsAre(1, 7, 7, 7, 2));
 }
@@ -381,20 +401,19 @@ TEST_P(Commits, LostRacesAreRebasedAndTriedAgain) {
 TEST_P(Commits, TooManyLostRacesAreReported) {
   ASSERT_OK_AND_ASSIGN(const LoadedManifest first, world_.Create(1));
   StoreLocation racing = world_.location();
-  racing.store = std::make_shared<RacingStore>(world_.location().store, 100, [this] {
-    ASSERT_OK(world_.Commit(Latest(), TableWorld::AppendOf(7)).status());
-  });
-  ExpectError(CommitTransaction(world_.resources(), racing, &first, TableWorld::AppendOf(2), {.max_retries = 3}).status(),
-              ErrorKind::kRetryableConflict, "4 attempts");
+  racing.store = std::make_shared<RacingStore>(
+      world_.location().store, 100, [this] { ASSERT_OK(world_.Commit(Latest(), TableWorld::AppendOf(7)).status()); });
+  ExpectError(
+      CommitTransaction(world_.resources(), racing, &first, TableWorld::AppendOf(2), {.max_retries = 3}).status(),
+      ErrorKind::kRetryableConflict, "4 attempts");
   ExpectUnchanged(5);
 }
 
 TEST_P(Commits, ALostRaceAgainstAnOverwriteIsIncompatible) {
   ASSERT_OK_AND_ASSIGN(const LoadedManifest first, world_.Create(1));
   StoreLocation racing = world_.location();
-  racing.store = std::make_shared<RacingStore>(world_.location().store, 1, [this] {
-    ASSERT_OK(world_.Commit(Latest(), TableWorld::CreateOf(7)).status());
-  });
+  racing.store = std::make_shared<RacingStore>(
+      world_.location().store, 1, [this] { ASSERT_OK(world_.Commit(Latest(), TableWorld::CreateOf(7)).status()); });
   ExpectError(CommitTransaction(world_.resources(), racing, &first, TableWorld::AppendOf(2)).status(),
               ErrorKind::kIncompatibleConflict, "Overwrite at version 2");
   EXPECT_THAT(RowCounts(Latest()), ElementsAre(7));
@@ -430,14 +449,16 @@ TEST_P(Commits, ALostAnswerIsSettledByReading) {
 // A decorator below may have sent the manifest twice and report the second answer.
 TEST_P(Commits, ExistsMayBeOurOwnManifest) {
   ASSERT_OK_AND_ASSIGN(const LoadedManifest first, world_.Create(1));
-  world_.faults().AddRule({.method = "put_if_absent", .action = FaultRule::Action::kLoseAnswer, .kind = ErrorKind::kAlreadyExists});
+  world_.faults().AddRule(
+      {.method = "put_if_absent", .action = FaultRule::Action::kLoseAnswer, .kind = ErrorKind::kAlreadyExists});
   ASSERT_OK_AND_ASSIGN(const LoadedManifest second, world_.Commit(first, TableWorld::AppendOf(2)));
   EXPECT_EQ(second.manifest->version, TableVersion(2));
   EXPECT_THAT(RowCounts(Latest()), ElementsAre(1, 2));
 }
 
 TEST_P(Commits, ExistsMayBeOurOwnCreate) {
-  world_.faults().AddRule({.method = "put_if_absent", .action = FaultRule::Action::kLoseAnswer, .kind = ErrorKind::kAlreadyExists});
+  world_.faults().AddRule(
+      {.method = "put_if_absent", .action = FaultRule::Action::kLoseAnswer, .kind = ErrorKind::kAlreadyExists});
   ASSERT_OK(world_.Create(1).status());
   EXPECT_THAT(RowCounts(Latest()), ElementsAre(1));
 }
@@ -481,12 +502,14 @@ TEST_P(Commits, WhatReadingCannotSettleIsOutcomeUnknown) {
   // Reads that fail after the lost answer leave it open too.
   world_.faults().AddRule({.method = "put_if_absent", .action = FaultRule::Action::kLoseAnswer});
   world_.faults().AddRule({.method = "list", .first = 2, .times = 100});
-  ExpectError(world_.Commit(first, TableWorld::AppendOf(2)).status(), ErrorKind::kOutcomeUnknown, "look for transaction");
+  ExpectError(world_.Commit(first, TableWorld::AppendOf(2)).status(), ErrorKind::kOutcomeUnknown,
+              "look for transaction");
   world_.faults().ClearRules();
   EXPECT_THAT(RowCounts(Latest()), ElementsAre(1, 2));
 }
 
-// Every request of an append fails once, or loses its answer once: the rows are in the table exactly when the commit says so.
+// Every request of an append fails once, or loses its answer once: the rows are in the table exactly when the commit
+// says so.
 TEST_P(Commits, TheNthRequestFails) {
   for (auto action : {FaultRule::Action::kFail, FaultRule::Action::kLoseAnswer}) {
     for (uint64_t n = 1; n <= 8; ++n) {
@@ -521,7 +544,8 @@ TEST_P(Commits, ConcurrentAppendsAllLand) {
     tasks.push_back(world_.resources().runtime->Spawn("append", [this, task, &results] {
       auto head = LoadLatestVersion(world_.location());
       for (int i = 0; i < kAppends && head.ok(); ++i) {
-        head = world_.Commit(*head, TableWorld::AppendOf(static_cast<uint64_t>(task * kAppends + i)), {.max_retries = 200});
+        head = world_.Commit(*head, TableWorld::AppendOf(static_cast<uint64_t>(task * kAppends + i)),
+                             {.max_retries = 200});
       }
       results[task] = head.status();
     }));
@@ -544,10 +568,12 @@ TEST_P(Commits, OneOfManyCreatorsWins) {
   std::vector<TaskHandle> tasks;
   std::vector<arrow::Status> results(6);
   for (size_t task = 0; task < results.size(); ++task) {
-    tasks.push_back(world_.resources().runtime->Spawn("create", [this, task, &results] { results[task] = world_.Create(task + 1).status(); }));
+    tasks.push_back(world_.resources().runtime->Spawn(
+        "create", [this, task, &results] { results[task] = world_.Create(task + 1).status(); }));
   }
   for (TaskHandle& task : tasks) task.Join();
-  const auto won = std::count_if(results.begin(), results.end(), [](const arrow::Status& status) { return status.ok(); });
+  const auto won =
+      std::count_if(results.begin(), results.end(), [](const arrow::Status& status) { return status.ok(); });
   EXPECT_EQ(won, 1);
   for (const arrow::Status& status : results) {
     EXPECT_TRUE(status.ok() || KindOf(status) == ErrorKind::kAlreadyExists) << status.ToString();

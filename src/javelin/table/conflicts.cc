@@ -107,7 +107,9 @@ struct AgainstCreateIndex {
     }
     return Verdict::kFine;
   }
-  Verdict operator()(const Merge&) { return NamesOf(ours.new_indices).contains(kMemWalIndexName) ? Verdict::kRetry : Verdict::kFine; }
+  Verdict operator()(const Merge&) {
+    return NamesOf(ours.new_indices).contains(kMemWalIndexName) ? Verdict::kRetry : Verdict::kFine;
+  }
   Verdict operator()(const DataOverlay&) { return ours.new_indices.empty() ? Verdict::kFine : Verdict::kRetry; }
   // Values changed in place: the fragments leave the coverage of the indices on these fields.
   Verdict operator()(const Update& other) {
@@ -140,12 +142,14 @@ arrow::Result<Verdict> Judge(Operation& ours, const Operation& other) {
 arrow::Status Rebase(Transaction& ours, const Transaction& other, TableVersion other_version) {
   ARROW_ASSIGN_OR_RAISE(const Verdict verdict, Judge(ours.operation, other.operation));
   if (verdict == Verdict::kFine) return arrow::Status::OK();
-  const ErrorFields fields = {{"version", fmt::format("{}", other_version)}, {"operation", std::string(NameOf(other.operation))}};
+  const ErrorFields fields = {{"version", fmt::format("{}", other_version)},
+                              {"operation", std::string(NameOf(other.operation))}};
   if (verdict == Verdict::kRetry) {
-    return MakeError(ErrorKind::kRetryableConflict,
-                     fmt::format("this {} was preempted by a concurrent {} at version {}; run it again on the newest version",
-                                 NameOf(ours.operation), NameOf(other.operation), other_version),
-                     fields);
+    return MakeError(
+        ErrorKind::kRetryableConflict,
+        fmt::format("this {} was preempted by a concurrent {} at version {}; run it again on the newest version",
+                    NameOf(ours.operation), NameOf(other.operation), other_version),
+        fields);
   }
   return MakeError(ErrorKind::kIncompatibleConflict,
                    fmt::format("this {} is incompatible with a concurrent {} at version {}", NameOf(ours.operation),

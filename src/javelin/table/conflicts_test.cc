@@ -18,10 +18,13 @@ char Verdict(Operation ours, const Operation& other) {
   EXPECT_EQ(FieldsOf(status)["version"], "7");
   EXPECT_EQ(FieldsOf(status)["operation"], NameOf(other));
   EXPECT_THAT(status.message(), testing::HasSubstr(std::string(NameOf(other))));
-  return KindOf(status) == ErrorKind::kRetryableConflict ? 'r' : KindOf(status) == ErrorKind::kIncompatibleConflict ? 'X' : '?';
+  return KindOf(status) == ErrorKind::kRetryableConflict      ? 'r'
+         : KindOf(status) == ErrorKind::kIncompatibleConflict ? 'X'
+                                                              : '?';
 }
 
-IndexEntry Index(std::string name, std::vector<int32_t> fields = {}, std::optional<std::vector<uint32_t>> coverage = {}, char uuid = 'u') {
+IndexEntry Index(std::string name, std::vector<int32_t> fields = {}, std::optional<std::vector<uint32_t>> coverage = {},
+                 char uuid = 'u') {
   ::lance::table::IndexMetadata message;
   message.mutable_uuid()->set_uuid(std::string(16, uuid));
   message.set_name(name);
@@ -63,7 +66,8 @@ const CompactedSsTable kProgress{Uuid::Random(1, 1), Generation(3)};
 struct Row {
   std::string what;
   Operation other;
-  // Verdict for ours = Append, Overwrite, CreateIndex of a user index on field 1 over fragments {0, 1}, CreateIndex of MemWAL.
+  // Verdict for ours = Append, Overwrite, CreateIndex of a user index on field 1 over fragments {0, 1}, CreateIndex of
+  // MemWAL.
   std::string verdicts;
 };
 
@@ -100,10 +104,11 @@ std::vector<Row> Matrix() {
 }
 
 TEST(Conflicts, EveryPair) {
-  const std::vector<std::pair<std::string, Operation>> ours = {{"Append", Append{}},
-                                                               {"Overwrite", Overwrite{}},
-                                                               {"CreateIndex", CreateIndex{{Index("mine", {1}, {{0, 1}})}, {}}},
-                                                               {"CreateIndex of MemWAL", CreateIndex{{kMemWal}, {}}}};
+  const std::vector<std::pair<std::string, Operation>> ours = {
+      {"Append", Append{}},
+      {"Overwrite", Overwrite{}},
+      {"CreateIndex", CreateIndex{{Index("mine", {1}, {{0, 1}})}, {}}},
+      {"CreateIndex of MemWAL", CreateIndex{{kMemWal}, {}}}};
   std::set<size_t> seen;
   for (const Row& row : Matrix()) {
     seen.insert(row.other.index());

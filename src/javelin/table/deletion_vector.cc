@@ -16,12 +16,13 @@ namespace {
 // What decompressing may take: a row is 4 bytes and a validity bit, and ascending offsets do not shrink a thousandfold.
 int64_t MemoryLimit(const arrow::Buffer& bytes, uint64_t physical_rows) {
   constexpr uint64_t kBytesPerRow = 8, kMaxCompression = 1024, kOverhead = 1 << 20;
-  return static_cast<int64_t>(std::min(physical_rows * kBytesPerRow, static_cast<uint64_t>(bytes.size()) * kMaxCompression) + kOverhead);
+  return static_cast<int64_t>(
+      std::min(physical_rows * kBytesPerRow, static_cast<uint64_t>(bytes.size()) * kMaxCompression) + kOverhead);
 }
 
 arrow::Status CheckSchema(const arrow::Schema& schema) {
-  if (schema.num_fields() == 1 && schema.field(0)->name() == "row_id" && schema.field(0)->type()->id() == arrow::Type::UINT32 &&
-      !schema.field(0)->nullable()) {
+  if (schema.num_fields() == 1 && schema.field(0)->name() == "row_id" &&
+      schema.field(0)->type()->id() == arrow::Type::UINT32 && !schema.field(0)->nullable()) {
     return arrow::Status::OK();
   }
   return Corruption("deletion file has columns ({}) instead of one 'row_id: uint32 not null'", schema.ToString());
@@ -32,22 +33,24 @@ arrow::Result<OffsetSet> DecodeArrowFile(const std::shared_ptr<arrow::Buffer>& b
   auto options = arrow::ipc::IpcReadOptions::Defaults();
   options.use_threads = false;
   options.memory_pool = &pool;
-  ARROW_ASSIGN_OR_RAISE(auto reader,
-                        arrow::ipc::RecordBatchFileReader::Open(std::make_shared<arrow::io::BufferReader>(bytes), options));
+  ARROW_ASSIGN_OR_RAISE(
+      auto reader, arrow::ipc::RecordBatchFileReader::Open(std::make_shared<arrow::io::BufferReader>(bytes), options));
   ARROW_RETURN_NOT_OK(CheckSchema(*reader->schema()));
   std::vector<uint32_t> offsets;
   for (int i = 0; i < reader->num_record_batches(); ++i) {
     ARROW_ASSIGN_OR_RAISE(auto batch, reader->ReadRecordBatch(i));
     ARROW_RETURN_NOT_OK(batch->ValidateFull());
     if (batch->column(0)->null_count() != 0) return Corruption("deletion file has null row offsets");
-    if (static_cast<uint64_t>(batch->num_rows()) > physical_rows) return Corruption("deletion file lists {} rows of {}", batch->num_rows(), physical_rows);
+    if (static_cast<uint64_t>(batch->num_rows()) > physical_rows)
+      return Corruption("deletion file lists {} rows of {}", batch->num_rows(), physical_rows);
     const auto& column = static_cast<const arrow::UInt32Array&>(*batch->column(0));
     offsets.insert(offsets.end(), column.raw_values(), column.raw_values() + column.length());
   }
   return OffsetSet::FromUnsorted(std::move(offsets));
 }
 
-arrow::Result<OffsetSet> Decode(const DeletionFile& file, const std::shared_ptr<arrow::Buffer>& bytes, uint64_t physical_rows) {
+arrow::Result<OffsetSet> Decode(const DeletionFile& file, const std::shared_ptr<arrow::Buffer>& bytes,
+                                uint64_t physical_rows) {
   if (file.type == DeletionFileType::kBitmap) {
     return DecodeRoaring({reinterpret_cast<const char*>(bytes->data()), static_cast<size_t>(bytes->size())});
   }
@@ -63,7 +66,8 @@ std::string DeletionFileName(FragmentId fragment, const DeletionFile& file) {
   return fmt::format("{}-{}-{}.{}", fragment.value(), file.read_version, file.id, extension);
 }
 
-arrow::Result<OffsetSet> DecodeDeletionFile(const DeletionFile& file, const std::shared_ptr<arrow::Buffer>& bytes, uint64_t physical_rows) {
+arrow::Result<OffsetSet> DecodeDeletionFile(const DeletionFile& file, const std::shared_ptr<arrow::Buffer>& bytes,
+                                            uint64_t physical_rows) {
   ARROW_ASSIGN_OR_RAISE(OffsetSet deleted, Decode(file, bytes, physical_rows));
   if (!deleted.empty() && deleted.max() >= physical_rows) {
     return Corruption("row {} is marked deleted in a fragment of {} rows", deleted.max(), physical_rows);

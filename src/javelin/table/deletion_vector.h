@@ -16,8 +16,8 @@ namespace javelin::table {
 // "{fragment}-{read version}-{id}.arrow" or ".bin", below `_deletions/`.
 std::string DeletionFileName(FragmentId fragment, const DeletionFile& file);
 
-// The offsets of the deleted rows. Corruption: the bytes do not decode, an offset is not below `physical_rows`, or the number of
-// rows is not the one the manifest gives (where it gives one). Does no I/O.
+// The offsets of the deleted rows. Corruption: the bytes do not decode, an offset is not below `physical_rows`, or the
+// number of rows is not the one the manifest gives (where it gives one). Does no I/O.
 arrow::Result<OffsetSet> DecodeDeletionFile(const DeletionFile& file, const std::shared_ptr<arrow::Buffer>& bytes,
                                             uint64_t physical_rows);
 

@@ -11,13 +11,16 @@ namespace {
 
 using Buffer = std::shared_ptr<arrow::Buffer>;
 
-std::shared_ptr<arrow::Schema> RowIdSchema() { return arrow::schema({arrow::field("row_id", arrow::uint32(), /*nullable=*/false)}); }
+std::shared_ptr<arrow::Schema> RowIdSchema() {
+  return arrow::schema({arrow::field("row_id", arrow::uint32(), /*nullable=*/false)});
+}
 
 Buffer ArrowFile(const std::shared_ptr<arrow::Schema>& schema, const std::shared_ptr<arrow::Array>& column,
                  arrow::Compression::type compression = arrow::Compression::UNCOMPRESSED) {
   auto options = arrow::ipc::IpcWriteOptions::Defaults();
   options.use_threads = false;
-  if (compression != arrow::Compression::UNCOMPRESSED) options.codec = arrow::util::Codec::Create(compression).ValueOrDie();
+  if (compression != arrow::Compression::UNCOMPRESSED)
+    options.codec = arrow::util::Codec::Create(compression).ValueOrDie();
   auto sink = arrow::io::BufferOutputStream::Create().ValueOrDie();
   auto writer = arrow::ipc::MakeFileWriter(sink, schema, options).ValueOrDie();
   EXPECT_TRUE(writer->WriteRecordBatch(*arrow::RecordBatch::Make(schema, column->length(), {column})).ok());
@@ -43,7 +46,8 @@ TEST(DeletionFile, ArrowInEveryCompression) {
   for (uint32_t row = 0; row < 3000; row += 2) rows.push_back(row);
   for (auto compression : {arrow::Compression::UNCOMPRESSED, arrow::Compression::LZ4_FRAME, arrow::Compression::ZSTD}) {
     const Buffer file = ArrowFile(RowIdSchema(), Offsets(rows), compression);
-    ASSERT_OK_AND_ASSIGN(const OffsetSet set, DecodeDeletionFile(Entry(DeletionFileType::kArrowArray, rows.size()), file, 3000));
+    ASSERT_OK_AND_ASSIGN(const OffsetSet set,
+                         DecodeDeletionFile(Entry(DeletionFileType::kArrowArray, rows.size()), file, 3000));
     EXPECT_EQ(set, OffsetSet::FromUnsorted(rows));
   }
 }
@@ -57,14 +61,15 @@ TEST(DeletionFile, Roaring) {
 }
 
 TEST(DeletionFile, AbsentCountIsNotChecked) {
-  ASSERT_OK_AND_ASSIGN(const OffsetSet set,
-                       DecodeDeletionFile(Entry(DeletionFileType::kArrowArray, 0), ArrowFile(RowIdSchema(), Offsets({1, 2})), 3));
+  ASSERT_OK_AND_ASSIGN(const OffsetSet set, DecodeDeletionFile(Entry(DeletionFileType::kArrowArray, 0),
+                                                               ArrowFile(RowIdSchema(), Offsets({1, 2})), 3));
   EXPECT_EQ(set.size(), 2u);
 }
 
 TEST(DeletionFile, OtherSchemasAreCorruption) {
   auto refuse = [](const std::shared_ptr<arrow::Field>& field, const std::shared_ptr<arrow::Array>& column) {
-    ExpectError(DecodeDeletionFile(Entry(DeletionFileType::kArrowArray), ArrowFile(arrow::schema({field}), column), 10).status(),
+    ExpectError(DecodeDeletionFile(Entry(DeletionFileType::kArrowArray), ArrowFile(arrow::schema({field}), column), 10)
+                    .status(),
                 ErrorKind::kCorruption, "row_id: uint32 not null");
   };
   refuse(arrow::field("row_id", arrow::uint32()), Offsets({1}));
@@ -74,9 +79,12 @@ TEST(DeletionFile, OtherSchemasAreCorruption) {
 
 TEST(DeletionFile, ContradictionsAreCorruption) {
   const Buffer file = ArrowFile(RowIdSchema(), Offsets({1, 7}));
-  ExpectError(DecodeDeletionFile(Entry(DeletionFileType::kArrowArray, 2), file, 7).status(), ErrorKind::kCorruption, "row 7");
-  ExpectError(DecodeDeletionFile(Entry(DeletionFileType::kArrowArray, 3), file, 8).status(), ErrorKind::kCorruption, "manifest says 3");
-  ExpectError(DecodeDeletionFile(Entry(DeletionFileType::kArrowArray), ArrowFile(RowIdSchema(), Offsets({1, 1, 1})), 2).status(),
+  ExpectError(DecodeDeletionFile(Entry(DeletionFileType::kArrowArray, 2), file, 7).status(), ErrorKind::kCorruption,
+              "row 7");
+  ExpectError(DecodeDeletionFile(Entry(DeletionFileType::kArrowArray, 3), file, 8).status(), ErrorKind::kCorruption,
+              "manifest says 3");
+  ExpectError(DecodeDeletionFile(Entry(DeletionFileType::kArrowArray), ArrowFile(RowIdSchema(), Offsets({1, 1, 1})), 2)
+                  .status(),
               ErrorKind::kCorruption, "3 rows of 2");
 }
 
@@ -93,7 +101,8 @@ TEST(DeletionFile, CutArrowFilesAreCorruptionAndFlippedOnesFailTyped) {
     std::string flipped = whole;
     flipped[position] = static_cast<char>(flipped[position] ^ 0x41);
     const auto decoded = DecodeDeletionFile(entry, arrow::Buffer::FromString(flipped), 5000);
-    ASSERT_TRUE(decoded.ok() || KindOf(decoded.status()) == ErrorKind::kCorruption) << position << decoded.status().ToString();
+    ASSERT_TRUE(decoded.ok() || KindOf(decoded.status()) == ErrorKind::kCorruption)
+        << position << decoded.status().ToString();
   }
 }
 

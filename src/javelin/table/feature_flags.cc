@@ -10,11 +10,13 @@ namespace javelin::table {
 
 namespace {
 
-constexpr uint64_t kReadable = flag::kDeletionFiles | flag::kStableRowIds | flag::kOldV2Files | flag::kTableConfig | flag::kBasePaths |
-                               flag::kNoTransactionFiles | flag::kCoveringIndices | flag::kMixedFileVersions | flag::kTaggedReuseIndex |
-                               flag::kSpilledLineage | flag::kManagedBlobs;
+constexpr uint64_t kReadable = flag::kDeletionFiles | flag::kStableRowIds | flag::kOldV2Files | flag::kTableConfig |
+                               flag::kBasePaths | flag::kNoTransactionFiles | flag::kCoveringIndices |
+                               flag::kMixedFileVersions | flag::kTaggedReuseIndex | flag::kSpilledLineage |
+                               flag::kManagedBlobs;
 constexpr uint64_t kWritable = kReadable | flag::kLastingFieldIds;
-constexpr uint64_t kPaired = flag::kMixedFileVersions | flag::kTaggedReuseIndex | flag::kManagedBlobs | flag::kZoneWriteSeed;
+constexpr uint64_t kPaired =
+    flag::kMixedFileVersions | flag::kTaggedReuseIndex | flag::kManagedBlobs | flag::kZoneWriteSeed;
 constexpr uint64_t kSticky = flag::kMixedFileVersions | flag::kTaggedReuseIndex | flag::kManagedBlobs;
 
 std::string_view NameOfFlag(uint64_t bit) {
@@ -36,10 +38,11 @@ uint64_t First(uint64_t bits) { return uint64_t{1} << std::countr_zero(bits); }
 arrow::Status RefuseUnknown(uint64_t word, uint64_t known, std::string_view verb, std::string_view word_name) {
   if ((word & ~known) == 0) return arrow::Status::OK();
   const uint64_t bit = First(word & ~known);
-  return MakeError(ErrorKind::kNotSupported,
-                   fmt::format("the table cannot be {} by this version: its {} feature word has bit {} ({}); use a newer version", verb,
-                               word_name, bit, NameOfFlag(bit)),
-                   {{"flag", fmt::format("{}", bit)}});
+  return MakeError(
+      ErrorKind::kNotSupported,
+      fmt::format("the table cannot be {} by this version: its {} feature word has bit {} ({}); use a newer version",
+                  verb, word_name, bit, NameOfFlag(bit)),
+      {{"flag", fmt::format("{}", bit)}});
 }
 
 bool HasCoveringFields(const IndexEntry& index) {
@@ -66,14 +69,15 @@ uint64_t BitIfAny(uint64_t bit, const List& list, Predicate predicate) {
 arrow::Status CheckReadable(const Manifest& manifest) {
   const uint64_t reader = manifest.reader_feature_flags, writer = manifest.writer_feature_flags;
   if (const uint64_t half = (reader ^ writer) & kPaired; half != 0) {
-    return Corruption("feature bit {} ({}) is set in only one of the two feature words; its meaning is undefined", First(half),
-                      NameOfFlag(First(half)));
+    return Corruption("feature bit {} ({}) is set in only one of the two feature words; its meaning is undefined",
+                      First(half), NameOfFlag(First(half)));
   }
   ARROW_RETURN_NOT_OK(RefuseUnknown(reader & ~flag::kLastingFieldIds, kReadable, "read", "reader"));
   if ((reader & flag::kLastingFieldIds) != 0 ||
       ((writer & flag::kLastingFieldIds) != 0) != manifest.max_allocated_field_id.has_value()) {
-    return Corruption("feature bit {} (reader word {}, writer word {}) disagrees with the manifest's mark of allocated field ids",
-                      flag::kLastingFieldIds, reader, writer);
+    return Corruption(
+        "feature bit {} (reader word {}, writer word {}) disagrees with the manifest's mark of allocated field ids",
+        flag::kLastingFieldIds, reader, writer);
   }
   return arrow::Status::OK();
 }
@@ -83,9 +87,10 @@ arrow::Status CheckWritable(const Manifest& manifest) {
 }
 
 void RecomputeFlags(const Manifest* previous, Manifest& next) {
-  uint64_t both = BitIfAny(flag::kDeletionFiles, next.fragments, [](const Fragment& f) { return f.deletion_file.has_value(); }) |
-                  BitIfAny(flag::kSpilledLineage, next.fragments, [](const Fragment& f) { return HasSpilledLineage(f); }) |
-                  BitIfAny(flag::kCoveringIndices, next.indices, HasCoveringFields);
+  uint64_t both =
+      BitIfAny(flag::kDeletionFiles, next.fragments, [](const Fragment& f) { return f.deletion_file.has_value(); }) |
+      BitIfAny(flag::kSpilledLineage, next.fragments, [](const Fragment& f) { return HasSpilledLineage(f); }) |
+      BitIfAny(flag::kCoveringIndices, next.indices, HasCoveringFields);
   if (!next.base_paths.empty()) both |= flag::kBasePaths;
   if (HasOtherFileVersion(next)) both |= flag::kMixedFileVersions;
   if (previous != nullptr) both |= previous->reader_feature_flags & (kSticky | flag::kStableRowIds);

@@ -1,6 +1,7 @@
 // Which tables we may read and write, by the feature words of their manifest (docs/format.md, "Tables: feature flags").
 //
-// A bit that we do not know means the table holds something that we would read or write wrongly, so it is refused by name.
+// A bit that we do not know means the table holds something that we would read or write wrongly, so it is refused by
+// name.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +26,14 @@ inline constexpr uint64_t kMixedFileVersions = 256;       // paired, sticky
 inline constexpr uint64_t kStableIdsAndReuseIndex = 512;  // refused
 inline constexpr uint64_t kTaggedReuseIndex = 1024;       // paired, sticky
 inline constexpr uint64_t kSpilledLineage = 2048;
-inline constexpr uint64_t kManagedBlobs = 16384;          // paired, sticky
-inline constexpr uint64_t kLastingFieldIds = 32768;       // writer word only, sticky; set if and only if the manifest has the mark
-inline constexpr uint64_t kZoneWriteSeed = 65536;         // paired, refused
+inline constexpr uint64_t kManagedBlobs = 16384;  // paired, sticky
+inline constexpr uint64_t kLastingFieldIds =
+    32768;  // writer word only, sticky; set if and only if the manifest has the mark
+inline constexpr uint64_t kZoneWriteSeed = 65536;  // paired, refused
 }  // namespace flag
 
-// At open. Corruption: a paired bit in one word only, or bit 32768 that disagrees with the manifest; NotSupported: a bit of the
-// reader word that we do not handle.
+// At open. Corruption: a paired bit in one word only, or bit 32768 that disagrees with the manifest; NotSupported: a
+// bit of the reader word that we do not handle.
 arrow::Status CheckReadable(const Manifest& manifest);
 // Before the first byte of a change is written. NotSupported: a bit of the writer word that we do not handle.
 arrow::Status CheckWritable(const Manifest& manifest);

@@ -33,7 +33,8 @@ TEST(FeatureFlags, WhatMayBeReadBitByBit) {
 
 TEST(FeatureFlags, RefusedBitsAreNamed) {
   ExpectError(CheckReadable(WithWords(64, 64)), ErrorKind::kNotSupported, "data overlays");
-  ExpectError(CheckReadable(WithWords(512 | 1, 0)), ErrorKind::kNotSupported, "bit 512 (stable row ids with a fragment reuse index)");
+  ExpectError(CheckReadable(WithWords(512 | 1, 0)), ErrorKind::kNotSupported,
+              "bit 512 (stable row ids with a fragment reuse index)");
   ExpectError(CheckReadable(WithWords(131072, 0)), ErrorKind::kNotSupported, "unknown to this version");
 }
 
@@ -63,7 +64,9 @@ TEST(FeatureFlags, AnUnknownWriterBitLeavesTheTableReadable) {
   ASSERT_OK(CheckWritable(WithWords(0, 1 | 2 | 4 | 8 | 16 | 32 | 128 | 256 | 1024 | 2048 | 16384)));
 }
 
-Fragment OneFile(file::FileVersion version) { return {FragmentId(0), {DataFile{"f", {0}, {0}, version, 1, {}}}, {}, 1, ""}; }
+Fragment OneFile(file::FileVersion version) {
+  return {FragmentId(0), {DataFile{"f", {0}, {0}, version, 1, {}}}, {}, 1, ""};
+}
 
 TEST(FeatureFlags, RecomputedFromWhatTheTableHolds) {
   Manifest manifest = WithWords(4 | 32, 4 | 8 | 32);

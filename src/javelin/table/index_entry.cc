@@ -14,7 +14,9 @@ wire::IndexMetadata Decode(const IndexEntry& index) {
 }
 }  // namespace
 
-bool IsSystemIndex(const IndexEntry& index) { return index.name == kMemWalIndexName || index.name == kFragmentReuseIndexName; }
+bool IsSystemIndex(const IndexEntry& index) {
+  return index.name == kMemWalIndexName || index.name == kFragmentReuseIndexName;
+}
 
 std::optional<OffsetSet> CoverageOf(const IndexEntry& index) {
   const wire::IndexMetadata message = Decode(index);

@@ -1,7 +1,7 @@
 // A table manifest as plain values (docs/format.md, "Tables: manifest").
 //
-// Whatever we do not interpret is carried over unchanged: index entries keep their encoded bytes, fragments the encoded row
-// id and version sequences.
+// Whatever we do not interpret is carried over unchanged: index entries keep their encoded bytes, fragments the encoded
+// row id and version sequences.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace javelin::table {
 
 struct DataFile {
-  std::string path;  // below data/ of its base
+  std::string path;                     // below data/ of its base
   std::vector<int32_t> fields;          // -2 = superseded, -3..-5 = row lineage
   std::vector<int32_t> column_indices;  // -1 = no column of its own
   file::FileVersion version;

@@ -36,17 +36,20 @@ void AppendNumber(std::string& out, T value) {
 
 arrow::Result<std::string_view> SectionAt(std::string_view file, uint64_t offset, std::string_view what) {
   const uint64_t end = file.size() - kFooterBytes;
-  if (offset > end || end - offset < sizeof(uint32_t)) return Corruption("{} at offset {} lies outside the file of {} bytes", what, offset, file.size());
+  if (offset > end || end - offset < sizeof(uint32_t))
+    return Corruption("{} at offset {} lies outside the file of {} bytes", what, offset, file.size());
   const uint32_t length = ReadNumber<uint32_t>(file, offset);
   if (end - offset - sizeof(uint32_t) < length) {
-    return Corruption("{} at offset {} claims {} bytes, more than the file of {} bytes has", what, offset, length, file.size());
+    return Corruption("{} at offset {} claims {} bytes, more than the file of {} bytes has", what, offset, length,
+                      file.size());
   }
   return file.substr(offset + sizeof(uint32_t), length);
 }
 
 arrow::Result<uint64_t> ManifestPosition(std::string_view file) {
   if (file.size() < kFooterBytes) return Corruption("manifest file has {} bytes, too few for its footer", file.size());
-  if (file.substr(file.size() - kMagic.size()) != kMagic) return Corruption("manifest file of {} bytes does not end in 'LANC'", file.size());
+  if (file.substr(file.size() - kMagic.size()) != kMagic)
+    return Corruption("manifest file of {} bytes does not end in 'LANC'", file.size());
   const int64_t position = ReadNumber<int64_t>(file, file.size() - kFooterBytes);
   if (position < 0) return Corruption("manifest file puts its manifest at offset {}", position);
   return static_cast<uint64_t>(position);
@@ -62,7 +65,8 @@ int64_t DecodeTimestamp(const wire::Timestamp& timestamp) {
 std::string DataFormatVersion(const wire::Manifest& message) {
   if (message.has_data_format()) return message.data_format().version();
   for (const wire::DataFragment& fragment : message.fragments()) {
-    for (const wire::DataFile& file : fragment.files()) return fmt::format("{}.{}", file.file_major_version(), file.file_minor_version());
+    for (const wire::DataFile& file : fragment.files())
+      return fmt::format("{}.{}", file.file_major_version(), file.file_minor_version());
   }
   return "0.1";
 }
@@ -75,7 +79,8 @@ arrow::Status DecodeScalars(const wire::Manifest& message, Manifest& manifest) {
   manifest.writer_feature_flags = message.writer_feature_flags();
   if (message.has_max_fragment_id()) manifest.max_fragment_id = message.max_fragment_id();
   manifest.transaction_file = message.transaction_file();
-  if (message.has_writer_version()) manifest.writer_version = WriterVersion{message.writer_version().library(), message.writer_version().version()};
+  if (message.has_writer_version())
+    manifest.writer_version = WriterVersion{message.writer_version().library(), message.writer_version().version()};
   manifest.next_row_id = message.next_row_id();
   manifest.data_format_version = DataFormatVersion(message);
   manifest.config = ToStdMap(message.config());
@@ -89,9 +94,19 @@ arrow::Status CheckFragments(const Manifest& manifest) {
   const bool stable_ids = (manifest.reader_feature_flags & flag::kStableRowIds) != 0;
   const Fragment* previous = nullptr;
   for (const Fragment& fragment : manifest.fragments) {
-    if (previous != nullptr && fragment.id == previous->id) return Corruption("fragment {} is listed twice", fragment.id);
-    if (stable_ids && WhereRowIdsAre(fragment) == RowIdsKept::kNowhere) return Corruption("the table has stable row ids but fragment {} has none", fragment.id);
+    if (previous != nullptr && fragment.id == previous->id)
+      return Corruption("fragment {} is listed twice", fragment.id);
+    if (stable_ids && WhereRowIdsAre(fragment) == RowIdsKept::kNowhere)
+      return Corruption("the table has stable row ids but fragment {} has none", fragment.id);
     previous = &fragment;
+  }
+  return arrow::Status::OK();
+}
+
+// Row lineage columns belong to data files, never to the table's schema.
+arrow::Status CheckSchema(const file::Schema& schema) {
+  for (const file::Field& field : schema.fields()) {
+    if (field.id.value() < 0) return Corruption("column '{}' has the id {}", field.name, field.id);
   }
   return arrow::Status::OK();
 }
@@ -171,13 +186,17 @@ arrow::Result<DecodedManifest> DecodeManifestFile(std::string_view file) {
   ARROW_RETURN_NOT_OK(DecodeScalars(message, manifest));
   // Before anything whose meaning an unknown feature may change.
   ARROW_RETURN_NOT_OK(CheckReadable(manifest));
-  ARROW_ASSIGN_OR_RAISE(manifest.schema, file::Schema::FromProto(message.fields(), ToStdMap(message.schema_metadata())));
+  ARROW_ASSIGN_OR_RAISE(manifest.schema,
+                        file::Schema::FromProto(message.fields(), ToStdMap(message.schema_metadata())));
+  ARROW_RETURN_NOT_OK(CheckSchema(manifest.schema));
   ARROW_ASSIGN_OR_RAISE(manifest.fragments, FromWire(message.fragments()));
-  std::stable_sort(manifest.fragments.begin(), manifest.fragments.end(), [](const Fragment& a, const Fragment& b) { return a.id < b.id; });
+  std::stable_sort(manifest.fragments.begin(), manifest.fragments.end(),
+                   [](const Fragment& a, const Fragment& b) { return a.id < b.id; });
   ARROW_RETURN_NOT_OK(CheckFragments(manifest));
   for (const wire::BasePath& base : message.base_paths()) manifest.base_paths.push_back(FromWire(base));
   if (message.has_index_section()) {
-    ARROW_ASSIGN_OR_RAISE(const std::string_view section, SectionAt(file, message.index_section(), "the index section"));
+    ARROW_ASSIGN_OR_RAISE(const std::string_view section,
+                          SectionAt(file, message.index_section(), "the index section"));
     ARROW_ASSIGN_OR_RAISE(manifest.indices, DecodeIndexSection(section));
   }
   if (const std::optional<uint64_t> offset = TransactionOffset(message)) {
@@ -196,7 +215,8 @@ arrow::Result<BufferPtr> EncodeManifestFile(const Manifest& manifest, std::strin
     message.set_index_section(AppendSection(file, Serialize(section)));
   }
   message.set_transaction_section(AppendSection(file, transaction));
-  if (message.ByteSizeLong() > kMaxMessageBytes) return NotSupported("a manifest of {} bytes; compact the table first", message.ByteSizeLong());
+  if (message.ByteSizeLong() > kMaxMessageBytes)
+    return NotSupported("a manifest of {} bytes; compact the table first", message.ByteSizeLong());
   const uint64_t position = AppendSection(file, Serialize(message));
   AppendNumber<int64_t>(file, static_cast<int64_t>(position));
   AppendNumber<uint16_t>(file, kFooterMajor);

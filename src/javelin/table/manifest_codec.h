@@ -17,8 +17,8 @@ struct DecodedManifest {
   std::optional<std::string> transaction;  // encoded, where the file carries it
 };
 
-// Of a whole file. Corruption: it does not decode or contradicts itself; NotSupported: feature flags or types that we do not
-// handle (table/feature_flags.h).
+// Of a whole file. Corruption: it does not decode or contradicts itself; NotSupported: feature flags or types that we
+// do not handle (table/feature_flags.h).
 arrow::Result<DecodedManifest> DecodeManifestFile(std::string_view file);
 
 // Index section, transaction, manifest, footer, in the one order that every reader accepts. NotSupported beyond 2 GiB.

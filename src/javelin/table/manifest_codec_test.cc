@@ -22,9 +22,10 @@ const std::string kPath = std::string(24, '0') + std::string(26, 'a') + ".lance"
 
 // The smallest manifest that the released reader opens: one int64 column `a` over one data file.
 std::string SmallestManifest() {
-  return FromHex("61000000"
-                 "0a15 120161 20ffffffffffffffffff01 2a05696e743634"
-                 "1246 1244 0a38") +
+  return FromHex(
+             "61000000"
+             "0a15 120161 20ffffffffffffffffff01 2a05696e743634"
+             "1246 1244 0a38") +
          kPath + FromHex("120100 1a0100 2002 2802  1801") + FromHex("0000000000000000 0000 0200 4c414e43");
 }
 
@@ -66,7 +67,11 @@ Manifest Everything() {
                                     arrow::key_value_metadata({"origin"}, {"test"}));
   manifest.schema = file::Schema::FromArrow(*arrow_schema).ValueOrDie();
   DataFile file{kPath, {0, 1, -2}, {0, 1, 2}, {2, 2}, 4711, 3};
-  Fragment first{FragmentId(0), {file}, DeletionFile{DeletionFileType::kBitmap, 8, 77, 2, 3}, 10, LineageOfNewRows(0, 10, TableVersion(1))};
+  Fragment first{FragmentId(0),
+                 {file},
+                 DeletionFile{DeletionFileType::kBitmap, 8, 77, 2, 3},
+                 10,
+                 LineageOfNewRows(0, 10, TableVersion(1))};
   Fragment second{FragmentId(5), {file, file}, std::nullopt, 20, LineageOfNewRows(10, 20, TableVersion(9))};
   manifest.fragments = {first, second};
   manifest.indices = {Entry("b", 'b', FromHex("ea 04 02 7878")), Entry("a", 'a')};
@@ -158,8 +163,8 @@ TEST(ManifestCodec, TheOlderTransactionFieldIsReadWhenTheNewerIsAbsent) {
   EXPECT_EQ(old_form.transaction, "old");
   const std::string two = Section("old") + Section("new");
   message.set_transaction_section(7);
-  ASSERT_OK_AND_ASSIGN(const DecodedManifest both,
-                       DecodeManifestFile(two + Section(message.SerializeAsString()) + Footer(static_cast<int64_t>(two.size()))));
+  ASSERT_OK_AND_ASSIGN(const DecodedManifest both, DecodeManifestFile(two + Section(message.SerializeAsString()) +
+                                                                      Footer(static_cast<int64_t>(two.size()))));
   EXPECT_EQ(both.transaction, "new");
 }
 
@@ -180,7 +185,8 @@ TEST(ManifestCodec, SectionsInAnyOrderWithPaddingAndOtherFooterVersions) {
   ASSERT_EQ(file.size(), position + manifest_bytes);
   file += std::string(200, 'p') + Section("txn");
   file.resize(position + manifest_bytes + 300, 'q');
-  file += Section(section.SerializeAsString()) + Footer(static_cast<int64_t>(position)).replace(8, 4, FromHex("0200 0000"));
+  file +=
+      Section(section.SerializeAsString()) + Footer(static_cast<int64_t>(position)).replace(8, 4, FromHex("0200 0000"));
   ASSERT_OK_AND_ASSIGN(const DecodedManifest decoded, DecodeManifestFile(file));
   EXPECT_EQ(decoded.transaction, "txn");
   EXPECT_EQ(decoded.manifest.indices[0].name, "x");
@@ -200,6 +206,14 @@ TEST(ManifestCodec, ContradictionsAreCorruption) {
   using Change = std::function<void(wire::Manifest&)>;
   const std::vector<std::pair<Change, std::string>> cases = {
       {[](auto& m) { m.clear_version(); }, "no version"},
+      {[](auto& m) {
+         auto* field = m.add_fields();
+         field->set_name("_rowid");
+         field->set_id(-3);
+         field->set_parent_id(-1);
+         field->set_logical_type("uint64");
+       },
+       "'_rowid' has the id -3"},
       {[](auto& m) { m.add_fragments()->set_id(uint64_t{1} << 32); }, "32 bits"},
       {[](auto& m) { m.add_fragments()->set_physical_rows((uint64_t{1} << 32) + 1); }, "rows"},
       {[](auto& m) {
@@ -207,7 +221,8 @@ TEST(ManifestCodec, ContradictionsAreCorruption) {
          file->add_fields(0);
          file->add_fields(1);
          file->add_column_indices(0);
-       }, "2 fields and 1 columns"},
+       },
+       "2 fields and 1 columns"},
       {[](auto& m) { m.add_fragments()->add_files()->set_file_major_version(70000); }, "70000"},
       {[](auto& m) { m.set_index_section(1 << 20); }, "index section"},
       {[](auto& m) { m.set_transaction_section(UINT64_MAX - 2); }, "transaction"},
@@ -215,7 +230,8 @@ TEST(ManifestCodec, ContradictionsAreCorruption) {
          m.set_reader_feature_flags(2);
          m.set_writer_feature_flags(2);
          m.add_fragments();
-       }, "stable row ids"},
+       },
+       "stable row ids"},
   };
   for (const auto& [change, part] : cases) {
     wire::Manifest message = Minimal();
@@ -265,7 +281,8 @@ TEST(ManifestCodec, FlippedBytesFailTypedOrDecode) {
       const auto decoded = DecodeManifestFile(flipped);
       if (decoded.ok()) continue;
       const ErrorKind kind = KindOf(decoded.status());
-      ASSERT_TRUE(kind == ErrorKind::kCorruption || kind == ErrorKind::kNotSupported) << position << decoded.status().ToString();
+      ASSERT_TRUE(kind == ErrorKind::kCorruption || kind == ErrorKind::kNotSupported)
+          << position << decoded.status().ToString();
     }
   }
 }

@@ -45,7 +45,8 @@ ShardingSpec DecodeSpec(const wire::ShardingSpec& message) {
   return spec;
 }
 
-// The specs never change once they are written, so those that still say the same keep their bytes, unknown fields included.
+// The specs never change once they are written, so those that still say the same keep their bytes, unknown fields
+// included.
 void EncodeSpecs(const std::vector<ShardingSpec>& specs, wire::MemWalIndexDetails& message) {
   std::vector<ShardingSpec> stored;
   for (const wire::ShardingSpec& spec : message.sharding_specs()) stored.push_back(DecodeSpec(spec));
@@ -116,7 +117,8 @@ arrow::Result<std::optional<MemWalDetails>> ReadMemWalDetails(const Manifest& ma
   return std::optional<MemWalDetails>(std::move(details));
 }
 
-IndexEntry MakeMemWalIndexEntry(const MemWalDetails& details, const Uuid& uuid, uint64_t dataset_version, int64_t created_at_ms) {
+IndexEntry MakeMemWalIndexEntry(const MemWalDetails& details, const Uuid& uuid, uint64_t dataset_version,
+                                int64_t created_at_ms) {
   IndexEntry entry;
   entry.uuid = uuid.bytes();
   entry.name = std::string(kMemWalIndexName);

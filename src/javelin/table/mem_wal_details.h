@@ -69,6 +69,7 @@ std::string EncodeMemWalDetails(const MemWalDetails& details);
 arrow::Result<std::optional<MemWalDetails>> ReadMemWalDetails(const Manifest& manifest);
 
 // A fresh index entry (new UUID) with these details.
-IndexEntry MakeMemWalIndexEntry(const MemWalDetails& details, const Uuid& uuid, uint64_t dataset_version, int64_t created_at_ms);
+IndexEntry MakeMemWalIndexEntry(const MemWalDetails& details, const Uuid& uuid, uint64_t dataset_version,
+                                int64_t created_at_ms);
 
 }  // namespace javelin::table

@@ -35,7 +35,8 @@ TEST(Uuid, BadTextAndBytesAreRefused) {
 }
 
 // The details that the released writer stores for an unsharded table.
-const std::string kUnsharded = FromHex("10 01  3a 1e 08 01 12 1a 0a 06 6275636b6574 1a 09 756e73686172646564 2a 05 696e743332  60 01");
+const std::string kUnsharded =
+    FromHex("10 01  3a 1e 08 01 12 1a 0a 06 6275636b6574 1a 09 756e73686172646564 2a 05 696e743332  60 01");
 
 std::string Unsharded() {
   MemWalDetails details;

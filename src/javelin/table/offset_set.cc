@@ -20,12 +20,14 @@ void OffsetSet::Append(uint32_t first, uint32_t last) {
 }
 
 bool OffsetSet::Contains(uint32_t number) const {
-  auto after = std::upper_bound(runs_.begin(), runs_.end(), number, [](uint32_t n, const Run& run) { return n < run.first; });
+  auto after =
+      std::upper_bound(runs_.begin(), runs_.end(), number, [](uint32_t n, const Run& run) { return n < run.first; });
   return after != runs_.begin() && number <= std::prev(after)->last;
 }
 
 uint64_t OffsetSet::CountBelow(uint64_t bound) const {
-  auto after = std::lower_bound(runs_.begin(), runs_.end(), bound, [](const Run& run, uint64_t n) { return run.first < n; });
+  auto after =
+      std::lower_bound(runs_.begin(), runs_.end(), bound, [](const Run& run, uint64_t n) { return run.first < n; });
   if (after == runs_.begin()) return 0;
   const Run& run = *std::prev(after);
   return run.before + std::min(bound - run.first, run.size());
@@ -64,7 +66,8 @@ OffsetSet OffsetSet::Without(const OffsetSet& other) const {
 
 uint64_t OffsetSet::NthAbsent(uint64_t n) const {
   // Absent numbers below a run's start: first - before. The answer lies behind every run that has at most n of them.
-  auto after = std::upper_bound(runs_.begin(), runs_.end(), n, [](uint64_t m, const Run& run) { return m < run.first - run.before; });
+  auto after = std::upper_bound(runs_.begin(), runs_.end(), n,
+                                [](uint64_t m, const Run& run) { return m < run.first - run.before; });
   if (after == runs_.begin()) return n;
   const Run& run = *std::prev(after);
   return n + run.before + run.size();

@@ -15,7 +15,7 @@ class OffsetSet {
  public:
   struct Run {
     uint32_t first = 0;
-    uint32_t last = 0;  // inclusive, so that 2^32 - 1 can be in a set
+    uint32_t last = 0;    // inclusive, so that 2^32 - 1 can be in a set
     uint64_t before = 0;  // numbers of the set below `first`
     uint64_t size() const { return uint64_t{last} - first + 1; }
     friend bool operator==(const Run&, const Run&) = default;
@@ -45,8 +45,8 @@ class OffsetSet {
   std::vector<Run> runs_;  // ascending, not touching
 };
 
-// The portable 32-bit Roaring format; array, bitmap and run containers. Corruption for anything else: the memory used is
-// bounded by a small multiple of the bytes given.
+// The portable 32-bit Roaring format; array, bitmap and run containers. Corruption for anything else: the memory used
+// is bounded by a small multiple of the bytes given.
 arrow::Result<OffsetSet> DecodeRoaring(std::string_view bytes);
 // Array and bitmap containers, as the released writer does.
 std::string EncodeRoaring(const OffsetSet& set);

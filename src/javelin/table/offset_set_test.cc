@@ -115,8 +115,8 @@ TEST(Roaring, BadBytesAreCorruption) {
       {"3c300000 00000000", "cookie"},
       {"3a300000 ffffffff", "containers"},
       {"3a300000 00000100", "ends"},
-      {"3a300000 01000000 0000 0000 10000000", "ends"},                       // array cut off
-      {"3a300000 01000000 0000 0100 10000000 0500 0500", "order"},            // repeated value
+      {"3a300000 01000000 0000 0000 10000000", "ends"},                                // array cut off
+      {"3a300000 01000000 0000 0100 10000000 0500 0500", "order"},                     // repeated value
       {"3a300000 02000000 0100 0000 0100 0000 00000000 00000000 0100 0200", "order"},  // repeated key
       {"3b300000 01 0000 0100 0100 ffff 0100", "leaves its container"},
       {"3b300000 01 0000 0500 0100 0000 0100", "holds 2 numbers, its header says 6"},

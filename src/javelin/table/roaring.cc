@@ -1,9 +1,9 @@
 // The portable serialisation of 32-bit Roaring bitmaps.
 //
-//   u32 cookie   12346, then u32 container count; or 12347 | (count - 1) << 16, then one "is a run container" bit per container
-//   per container: u16 key (high half of its numbers), u16 number of values - 1
-//   u32 offset of each container, unless there are run containers and fewer than 4 containers
-//   containers: run = u16 count, then (u16 start, u16 length - 1)*; up to 4096 values = u16 array; else 8192 bytes of bits
+//   u32 cookie   12346, then u32 container count; or 12347 | (count - 1) << 16, then one "is a run container" bit per
+//   container per container: u16 key (high half of its numbers), u16 number of values - 1 u32 offset of each container,
+//   unless there are run containers and fewer than 4 containers containers: run = u16 count, then (u16 start, u16
+//   length - 1)*; up to 4096 values = u16 array; else 8192 bytes of bits
 #include <bit>
 
 #include "javelin/base/error.h"
@@ -160,7 +160,8 @@ void PutChunk(std::string& out, const Chunk& chunk) {
   }
   std::string bits(kBitmapBytes, '\0');
   for (const auto& [first, last] : chunk.runs) {
-    for (uint32_t value = first; value <= last; ++value) bits[value / 8] = static_cast<char>(bits[value / 8] | 1 << (value % 8));
+    for (uint32_t value = first; value <= last; ++value)
+      bits[value / 8] = static_cast<char>(bits[value / 8] | 1 << (value % 8));
   }
   out += bits;
 }
@@ -181,7 +182,8 @@ arrow::Result<OffsetSet> DecodeRoaring(std::string_view bytes) {
       ARROW_RETURN_NOT_OK(DecodeBitmap(cursor, container, set));
     }
     if (set.size() - before != container.cardinality) {
-      return Corruption("Roaring container holds {} numbers, its header says {}", set.size() - before, container.cardinality);
+      return Corruption("Roaring container holds {} numbers, its header says {}", set.size() - before,
+                        container.cardinality);
     }
   }
   return set;

@@ -15,7 +15,8 @@ arrow::Result<wire::DataFragment> ParseLineage(const Fragment& fragment) {
 
 template <typename Offset>
 arrow::Result<std::vector<uint64_t>> AddBase(uint64_t base, std::string_view bytes) {
-  if (bytes.size() % sizeof(Offset) != 0) return Corruption("row id array has {} bytes, not a multiple of {}", bytes.size(), sizeof(Offset));
+  if (bytes.size() % sizeof(Offset) != 0)
+    return Corruption("row id array has {} bytes, not a multiple of {}", bytes.size(), sizeof(Offset));
   std::vector<uint64_t> values(bytes.size() / sizeof(Offset));
   for (size_t i = 0; i < values.size(); ++i) {
     Offset offset;
@@ -27,8 +28,10 @@ arrow::Result<std::vector<uint64_t>> AddBase(uint64_t base, std::string_view byt
 
 arrow::Result<std::vector<uint64_t>> DecodeArray(const wire::EncodedU64Array& message) {
   switch (message.array_case()) {
-    case wire::EncodedU64Array::kU16Array: return AddBase<uint16_t>(message.u16_array().base(), message.u16_array().offsets());
-    case wire::EncodedU64Array::kU32Array: return AddBase<uint32_t>(message.u32_array().base(), message.u32_array().offsets());
+    case wire::EncodedU64Array::kU16Array:
+      return AddBase<uint16_t>(message.u16_array().base(), message.u16_array().offsets());
+    case wire::EncodedU64Array::kU32Array:
+      return AddBase<uint32_t>(message.u32_array().base(), message.u32_array().offsets());
     case wire::EncodedU64Array::kU64Array: return AddBase<uint64_t>(0, message.u64_array().values());
     case wire::EncodedU64Array::ARRAY_NOT_SET: break;
   }
@@ -72,7 +75,8 @@ class RowIdDecoder {
     std::sort(holes.begin(), holes.end());
     uint64_t next = range.start();
     for (uint64_t hole : holes) {
-      if (hole < next || hole >= range.end()) return Corruption("row id hole {} is outside [{}, {}) or repeated", hole, next, range.end());
+      if (hole < next || hole >= range.end())
+        return Corruption("row id hole {} is outside [{}, {}) or repeated", hole, next, range.end());
       ARROW_RETURN_NOT_OK(AddRange(next, hole));
       next = hole + 1;
     }
@@ -82,9 +86,11 @@ class RowIdDecoder {
   // Bit i (lowest bit of a byte first) says whether start + i is an id.
   arrow::Status AddRangeWithBitmap(const wire::U64Segment::RangeWithBitmap& range) {
     const std::string& bits = range.bitmap();
-    if (range.end() < range.start()) return Corruption("row id range [{}, {}) is upside down", range.start(), range.end());
+    if (range.end() < range.start())
+      return Corruption("row id range [{}, {}) is upside down", range.start(), range.end());
     const uint64_t slots = range.end() - range.start();
-    if (bits.size() < slots / 8 + (slots % 8 != 0)) return Corruption("row id bitmap of {} bytes is too short for {} slots", bits.size(), slots);
+    if (bits.size() < slots / 8 + (slots % 8 != 0))
+      return Corruption("row id bitmap of {} bytes is too short for {} slots", bits.size(), slots);
     auto is_set = [&](uint64_t slot) { return (static_cast<unsigned char>(bits[slot / 8]) >> (slot % 8) & 1) != 0; };
     for (uint64_t slot = 0; slot < slots;) {
       uint64_t end = slot;
@@ -116,7 +122,8 @@ arrow::Result<RowIdSequence> RowIdSequence::Decode(std::string_view bytes) {
 }
 
 void RowIdSequence::Read(uint64_t first, std::span<uint64_t> ids) const {
-  auto run = std::upper_bound(runs_.begin(), runs_.end(), first, [](uint64_t row, const Run& r) { return row < r.before; });
+  auto run =
+      std::upper_bound(runs_.begin(), runs_.end(), first, [](uint64_t row, const Run& r) { return row < r.before; });
   if (run != runs_.begin()) --run;
   for (size_t done = 0; done < ids.size(); ++run) {
     const uint64_t skip = first + done - run->before;
@@ -134,12 +141,12 @@ RowIdsKept WhereRowIdsAre(const Fragment& fragment) {
   return message->has_row_ids_in_column() ? RowIdsKept::kInColumn : RowIdsKept::kNowhere;
 }
 
-arrow::Result<RowIdSequence> DecodeRowIds(const Fragment& fragment) {
+arrow::Result<RowIdSequence> DecodeRowIds(const Fragment& fragment, uint64_t physical_rows) {
   ARROW_ASSIGN_OR_RAISE(const wire::DataFragment message, ParseLineage(fragment));
   auto sequence = RowIdSequence::Decode(message.inline_row_ids());
   if (!sequence.ok()) return WithContext(sequence.status(), fmt::format("fragment {}", fragment.id));
-  if (sequence->size() != fragment.physical_rows) {
-    return Corruption("fragment {} has {} rows and {} row ids", fragment.id, fragment.physical_rows, sequence->size());
+  if (sequence->size() != physical_rows) {
+    return Corruption("fragment {} has {} rows and {} row ids", fragment.id, physical_rows, sequence->size());
   }
   return sequence;
 }
@@ -147,7 +154,8 @@ arrow::Result<RowIdSequence> DecodeRowIds(const Fragment& fragment) {
 bool HasSpilledLineage(const Fragment& fragment) {
   if (fragment.lineage.empty()) return false;
   auto message = ParseLineage(fragment);
-  return message.ok() && (message->has_row_ids_in_column() || message->has_last_updated_at_in_column() || message->has_created_at_in_column());
+  return message.ok() && (message->has_row_ids_in_column() || message->has_last_updated_at_in_column() ||
+                          message->has_created_at_in_column());
 }
 
 std::string LineageOfNewRows(uint64_t first_row_id, uint64_t rows, TableVersion version) {

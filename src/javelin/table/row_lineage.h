@@ -38,8 +38,8 @@ class RowIdSequence {
 
 enum class RowIdsKept { kNowhere, kInManifest, kInColumn };
 RowIdsKept WhereRowIdsAre(const Fragment& fragment);
-// Of a fragment whose ids are in the manifest; Corruption unless there is exactly one for each physical row.
-arrow::Result<RowIdSequence> DecodeRowIds(const Fragment& fragment);
+// Of a fragment whose ids are in the manifest; Corruption unless there is exactly one for each of its physical rows.
+arrow::Result<RowIdSequence> DecodeRowIds(const Fragment& fragment, uint64_t physical_rows);
 bool HasSpilledLineage(const Fragment& fragment);
 
 // The lineage of new rows: ids [first_row_id, first_row_id + rows), created and last updated in `version`.

@@ -82,12 +82,14 @@ TEST(RowIds, BadSegmentsAreCorruption) {
          auto* holes = s.mutable_range_with_holes();
          holes->set_end(4);
          holes->mutable_holes()->mutable_u16_array()->set_offsets(Packed<uint16_t>({9}));
-       }, "hole 9"},
+       },
+       "hole 9"},
       {[](auto& s) {
          auto* holes = s.mutable_range_with_holes();
          holes->set_end(4);
          holes->mutable_holes()->mutable_u16_array()->set_offsets(Packed<uint16_t>({1, 1}));
-       }, "hole 1"},
+       },
+       "hole 1"},
   };
   for (const auto& [change, part] : cases) {
     wire::RowIdSequence message;
@@ -115,12 +117,11 @@ TEST(Lineage, WhereIdsAreKept) {
   fragment.lineage = LineageOfNewRows(7, 3, TableVersion(1));
   EXPECT_EQ(WhereRowIdsAre(fragment), RowIdsKept::kInManifest);
   EXPECT_FALSE(HasSpilledLineage(fragment));
-  ASSERT_OK_AND_ASSIGN(const RowIdSequence ids, DecodeRowIds(fragment));
+  ASSERT_OK_AND_ASSIGN(const RowIdSequence ids, DecodeRowIds(fragment, 3));
   Ids read(3);
   ids.Read(0, read);
   EXPECT_THAT(read, ElementsAre(7, 8, 9));
-  fragment.physical_rows = 4;
-  ExpectError(DecodeRowIds(fragment).status(), ErrorKind::kCorruption, "fragment 4 has 4 rows and 3 row ids");
+  ExpectError(DecodeRowIds(fragment, 4).status(), ErrorKind::kCorruption, "fragment 4 has 4 rows and 3 row ids");
   wire::DataFragment spilled;
   spilled.mutable_row_ids_in_column();
   fragment.lineage = spilled.SerializeAsString();

@@ -34,7 +34,8 @@ class TableWorld {
  public:
   explicit TableWorld(StoreKind kind = StoreKind::kMemory)
       : resources_(MakeResources(MakeThreadRuntime())),
-        inner_(kind == StoreKind::kMemory ? MakeMemoryStore(resources_) : MakeLocalStore(resources_, folder_.path(), {.sync = false})),
+        inner_(kind == StoreKind::kMemory ? MakeMemoryStore(resources_)
+                                          : MakeLocalStore(resources_, folder_.path(), {.sync = false})),
         faults_(std::make_shared<FaultStore>(*resources_.runtime, inner_)),
         counting_(std::make_shared<CountingStore>(*resources_.runtime, faults_)),
         location_{counting_, "t", "test://t"} {}
@@ -46,7 +47,9 @@ class TableWorld {
   CountingStore& counting() { return *counting_; }
 
   static file::Schema TwoColumns() {
-    return file::Schema::FromArrow(*arrow::schema({arrow::field("a", arrow::int64(), false), arrow::field("b", arrow::utf8())})).ValueOrDie();
+    return file::Schema::FromArrow(
+               *arrow::schema({arrow::field("a", arrow::int64(), false), arrow::field("b", arrow::utf8())}))
+        .ValueOrDie();
   }
   static Fragment Rows(uint64_t rows, std::vector<int32_t> fields = {0, 1}) {
     DataFile file{fmt::format("file-of-{}.lance", rows), fields, {}, {2, 2}, 1000, std::nullopt};
@@ -71,11 +74,13 @@ class TableWorld {
   arrow::Result<LoadedManifest> Create(uint64_t rows = 1, CommitOptions options = {}) {
     return CommitTransaction(resources_, location_, nullptr, CreateOf(rows), options);
   }
-  arrow::Result<LoadedManifest> Commit(const LoadedManifest& read, Transaction transaction, CommitOptions options = {}) {
+  arrow::Result<LoadedManifest> Commit(const LoadedManifest& read, Transaction transaction,
+                                       CommitOptions options = {}) {
     return CommitTransaction(resources_, location_, &read, std::move(transaction), options);
   }
   // Writes the next version as another program would, whatever the operation's bytes are.
-  void PlantVersion(const LoadedManifest& head, const std::optional<std::string>& transaction, const std::function<void(Manifest&)>& change = {});
+  void PlantVersion(const LoadedManifest& head, const std::optional<std::string>& transaction,
+                    const std::function<void(Manifest&)>& change = {});
 
  private:
   Resources resources_;

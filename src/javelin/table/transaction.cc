@@ -86,9 +86,11 @@ arrow::Result<Operation> Decode(const Message::CreateIndex& message) {
 
 arrow::Result<Operation> Decode(const Message::Rewrite& message) {
   Rewrite out;
-  for (const wire::DataFragment& fragment : message.old_fragments()) out.old_fragments.push_back(FragmentId(fragment.id()));
+  for (const wire::DataFragment& fragment : message.old_fragments())
+    out.old_fragments.push_back(FragmentId(fragment.id()));
   for (const Message::Rewrite::Group& group : message.groups()) {
-    for (const wire::DataFragment& fragment : group.old_fragments()) out.old_fragments.push_back(FragmentId(fragment.id()));
+    for (const wire::DataFragment& fragment : group.old_fragments())
+      out.old_fragments.push_back(FragmentId(fragment.id()));
   }
   return out;
 }
@@ -170,9 +172,9 @@ arrow::Result<Operation> DecodeOperation(const Message& message) {
 
 std::string_view NameOf(const Operation& operation) {
   static constexpr std::string_view kNames[] = {
-      "Append",  "Overwrite", "CreateIndex",      "Delete",       "Update",          "Rewrite",           "Merge", "Project",
-      "Restore", "ReserveFragments", "UpdateConfig", "DataReplacement", "UpdateMemWalState", "Clone", "UpdateBases", "DataOverlay",
-      "Unknown"};
+      "Append",      "Overwrite",   "CreateIndex",      "Delete",       "Update",          "Rewrite",           "Merge",
+      "Project",     "Restore",     "ReserveFragments", "UpdateConfig", "DataReplacement", "UpdateMemWalState", "Clone",
+      "UpdateBases", "DataOverlay", "Unknown"};
   static_assert(std::size(kNames) == std::variant_size_v<Operation>);
   return kNames[operation.index()];
 }

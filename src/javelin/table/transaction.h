@@ -1,7 +1,7 @@
 // What one commit did to a table, as plain values (docs/format.md, "Tables: transactions").
 //
-// Append, Overwrite and CreateIndex are what we commit, and hold every field. The other operations are what somebody else
-// may have committed meanwhile; they hold what the conflict rules (table/conflicts.h) ask for.
+// Append, Overwrite and CreateIndex are what we commit, and hold every field. The other operations are what somebody
+// else may have committed meanwhile; they hold what the conflict rules (table/conflicts.h) ask for.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,19 @@ struct Append {
   std::vector<Fragment> fragments;  // id 0 = assigned when the commit is applied
 };
 
-// Replaces the contents and the schema of the table, and creates it (read_version 0). Indices are dropped, configuration stays.
+// Replaces the contents and the schema of the table, and creates it (read_version 0). Indices are dropped,
+// configuration stays.
 struct Overwrite {
   std::vector<Fragment> fragments;
   file::Schema schema;
   std::map<std::string, std::string> config_upserts;
   std::vector<BasePath> initial_bases;  // only when the table is created
-  std::string data_format_version;      // of the new files, "2.2"; empty = the table's own. Not part of the stored message
+  std::string data_format_version;  // of the new files, "2.2"; empty = the table's own. Not part of the stored message
 };
 
-// Removal is by UUID, but the MemWAL entry, whose UUID changes with every progress update, is removed by its name. A new MemWAL
-// entry takes compaction progress and catch-up from the entry of the version it lands on, never from this transaction.
+// Removal is by UUID, but the MemWAL entry, whose UUID changes with every progress update, is removed by its name. A
+// new MemWAL entry takes compaction progress and catch-up from the entry of the version it lands on, never from this
+// transaction.
 struct CreateIndex {
   std::vector<IndexEntry> new_indices;
   std::vector<IndexEntry> removed_indices;

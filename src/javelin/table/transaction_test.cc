@@ -27,10 +27,16 @@ IndexEntry Entry(std::string name) {
 }
 
 Transaction Of(Operation operation) {
-  return {TableVersion(4), "acdb6f01-8891-44e4-b095-94f88eeb77e6", "tag", {{"__lance_commit_message", "why"}}, std::move(operation)};
+  return {TableVersion(4),
+          "acdb6f01-8891-44e4-b095-94f88eeb77e6",
+          "tag",
+          {{"__lance_commit_message", "why"}},
+          std::move(operation)};
 }
 
-Transaction RoundTrip(const Transaction& transaction) { return DecodeTransaction(EncodeTransaction(transaction).ValueOrDie()).ValueOrDie(); }
+Transaction RoundTrip(const Transaction& transaction) {
+  return DecodeTransaction(EncodeTransaction(transaction).ValueOrDie()).ValueOrDie();
+}
 
 TEST(Transaction, AppendSurvives) {
   const Transaction back = RoundTrip(Of(Append{{OneFile(0, 5), OneFile(0, 6)}}));
@@ -44,7 +50,9 @@ TEST(Transaction, AppendSurvives) {
 TEST(Transaction, OverwriteSurvives) {
   Overwrite overwrite;
   overwrite.fragments = {OneFile(0, 5)};
-  overwrite.schema = file::Schema::FromArrow(*arrow::schema({arrow::field("a", arrow::int8())}, arrow::key_value_metadata({"k"}, {"v"}))).ValueOrDie();
+  overwrite.schema = file::Schema::FromArrow(
+                         *arrow::schema({arrow::field("a", arrow::int8())}, arrow::key_value_metadata({"k"}, {"v"})))
+                         .ValueOrDie();
   overwrite.config_upserts = {{"c", "d"}};
   overwrite.initial_bases = {{1, std::nullopt, false, "/p"}};
   const Transaction transaction = RoundTrip(Of(overwrite));
@@ -63,7 +71,9 @@ TEST(Transaction, CreateIndexKeepsEntriesByteForByte) {
   EXPECT_THAT(back.new_indices[0].fields, ElementsAre(FieldId(3)));
 }
 
-TEST(Transaction, FileName) { EXPECT_EQ(TransactionFileName(Of(Append{})), "4-acdb6f01-8891-44e4-b095-94f88eeb77e6.txn"); }
+TEST(Transaction, FileName) {
+  EXPECT_EQ(TransactionFileName(Of(Append{})), "4-acdb6f01-8891-44e4-b095-94f88eeb77e6.txn");
+}
 
 TEST(Transaction, OnlyOurOperationsAreEncoded) {
   ExpectError(EncodeTransaction(Of(Restore{})).status(), ErrorKind::kNotSupported, "Restore");
@@ -86,22 +96,26 @@ wire::CompactedSsTable Compacted(uint64_t generation) {
 }
 
 TEST(Transaction, OperationsOfOthers) {
-  const auto deleted = Decoded<Delete>([](auto& m) {
-    m.mutable_delete_()->add_updated_fragments()->set_id(3);
-    m.mutable_delete_()->add_deleted_fragment_ids(7);
-  }, "Delete");
+  const auto deleted = Decoded<Delete>(
+      [](auto& m) {
+        m.mutable_delete_()->add_updated_fragments()->set_id(3);
+        m.mutable_delete_()->add_deleted_fragment_ids(7);
+      },
+      "Delete");
   EXPECT_EQ(deleted.updated_fragments[0].id, FragmentId(3));
   EXPECT_THAT(deleted.deleted_fragment_ids, ElementsAre(FragmentId(7)));
 
-  const auto update = Decoded<Update>([](auto& m) {
-    auto* u = m.mutable_update();
-    u->add_removed_fragment_ids(1);
-    u->add_updated_fragments()->set_id(2);
-    u->add_new_fragments();
-    u->add_fields_modified(4);
-    *u->add_compacted_sstables() = Compacted(9);
-    u->set_update_mode(wire::Transaction::Update::REWRITE_COLUMNS);
-  }, "Update");
+  const auto update = Decoded<Update>(
+      [](auto& m) {
+        auto* u = m.mutable_update();
+        u->add_removed_fragment_ids(1);
+        u->add_updated_fragments()->set_id(2);
+        u->add_new_fragments();
+        u->add_fields_modified(4);
+        *u->add_compacted_sstables() = Compacted(9);
+        u->set_update_mode(wire::Transaction::Update::REWRITE_COLUMNS);
+      },
+      "Update");
   EXPECT_THAT(update.removed_fragment_ids, ElementsAre(FragmentId(1)));
   EXPECT_EQ(update.updated_fragments[0].id, FragmentId(2));
   EXPECT_EQ(update.new_fragments.size(), 1u);
@@ -109,53 +123,69 @@ TEST(Transaction, OperationsOfOthers) {
   EXPECT_EQ(update.compacted_sstables[0].generation, Generation(9));
   EXPECT_TRUE(update.rewrites_columns);
 
-  const auto rewrite = Decoded<Rewrite>([](auto& m) {
-    m.mutable_rewrite()->add_old_fragments()->set_id(1);
-    m.mutable_rewrite()->add_groups()->add_old_fragments()->set_id(2);
-    m.mutable_rewrite()->add_groups()->add_old_fragments()->set_id(5);
-  }, "Rewrite");
+  const auto rewrite = Decoded<Rewrite>(
+      [](auto& m) {
+        m.mutable_rewrite()->add_old_fragments()->set_id(1);
+        m.mutable_rewrite()->add_groups()->add_old_fragments()->set_id(2);
+        m.mutable_rewrite()->add_groups()->add_old_fragments()->set_id(5);
+      },
+      "Rewrite");
   EXPECT_THAT(rewrite.old_fragments, ElementsAre(FragmentId(1), FragmentId(2), FragmentId(5)));
 
-  EXPECT_TRUE(Decoded<Merge>([](auto& m) { m.mutable_merge()->set_preserves_nullability(true); }, "Merge").preserves_nullability);
+  EXPECT_TRUE(Decoded<Merge>([](auto& m) { m.mutable_merge()->set_preserves_nullability(true); }, "Merge")
+                  .preserves_nullability);
   EXPECT_FALSE(Decoded<Project>([](auto& m) { m.mutable_project(); }, "Project").preserves_nullability);
   EXPECT_EQ(Decoded<Restore>([](auto& m) { m.mutable_restore()->set_version(3); }, "Restore").version, TableVersion(3));
-  EXPECT_EQ(Decoded<ReserveFragments>([](auto& m) { m.mutable_reserve_fragments()->set_num_fragments(2); }, "ReserveFragments").num_fragments, 2u);
-  const auto replacement = Decoded<DataReplacement>([](auto& m) {
-    auto* r = m.mutable_data_replacement()->add_replacements();
-    r->set_fragment_id(8);
-    r->mutable_new_file()->add_fields(6);
-  }, "DataReplacement");
+  EXPECT_EQ(Decoded<ReserveFragments>([](auto& m) { m.mutable_reserve_fragments()->set_num_fragments(2); },
+                                      "ReserveFragments")
+                .num_fragments,
+            2u);
+  const auto replacement = Decoded<DataReplacement>(
+      [](auto& m) {
+        auto* r = m.mutable_data_replacement()->add_replacements();
+        r->set_fragment_id(8);
+        r->mutable_new_file()->add_fields(6);
+      },
+      "DataReplacement");
   EXPECT_EQ(replacement.replacements[0].fragment, FragmentId(8));
   EXPECT_THAT(replacement.replacements[0].fields, ElementsAre(FieldId(6)));
-  EXPECT_EQ(Decoded<UpdateMemWalState>([](auto& m) { *m.mutable_update_mem_wal_state()->add_compacted_sstables() = Compacted(2); },
-                                       "UpdateMemWalState").compacted_sstables[0].generation, Generation(2));
+  EXPECT_EQ(Decoded<UpdateMemWalState>(
+                [](auto& m) { *m.mutable_update_mem_wal_state()->add_compacted_sstables() = Compacted(2); },
+                "UpdateMemWalState")
+                .compacted_sstables[0]
+                .generation,
+            Generation(2));
   Decoded<Clone>([](auto& m) { m.mutable_clone(); }, "Clone");
   Decoded<UpdateBases>([](auto& m) { m.mutable_update_bases(); }, "UpdateBases");
   Decoded<DataOverlay>([](auto& m) { m.mutable_data_overlay(); }, "DataOverlay");
 }
 
 TEST(Transaction, UpdateConfigInBothForms) {
-  const auto now = Decoded<UpdateConfig>([](auto& m) {
-    m.mutable_update_config()->mutable_config_updates()->add_update_entries()->set_key("a");
-    m.mutable_update_config()->mutable_config_updates()->set_replace(true);
-    m.mutable_update_config()->mutable_schema_metadata_updates();
-    (*m.mutable_update_config()->mutable_field_metadata_updates())[3].set_replace(true);
-  }, "UpdateConfig");
+  const auto now = Decoded<UpdateConfig>(
+      [](auto& m) {
+        m.mutable_update_config()->mutable_config_updates()->add_update_entries()->set_key("a");
+        m.mutable_update_config()->mutable_config_updates()->set_replace(true);
+        m.mutable_update_config()->mutable_schema_metadata_updates();
+        (*m.mutable_update_config()->mutable_field_metadata_updates())[3].set_replace(true);
+      },
+      "UpdateConfig");
   EXPECT_THAT(now.config_keys, ElementsAre("a"));
   EXPECT_TRUE(now.replaces_config && now.touches_schema_metadata && now.touches_field_metadata);
 
-  const auto before = Decoded<UpdateConfig>([](auto& m) {
-    (*m.mutable_update_config()->mutable_upsert_values())["b"] = "1";
-    m.mutable_update_config()->add_delete_keys("c");
-    (*m.mutable_update_config()->mutable_schema_metadata())["d"] = "2";
-    (*m.mutable_update_config()->mutable_field_metadata())[3];
-  }, "UpdateConfig");
+  const auto before = Decoded<UpdateConfig>(
+      [](auto& m) {
+        (*m.mutable_update_config()->mutable_upsert_values())["b"] = "1";
+        m.mutable_update_config()->add_delete_keys("c");
+        (*m.mutable_update_config()->mutable_schema_metadata())["d"] = "2";
+        (*m.mutable_update_config()->mutable_field_metadata())[3];
+      },
+      "UpdateConfig");
   EXPECT_THAT(before.config_keys, ElementsAre("b", "c"));
   EXPECT_TRUE(!before.replaces_config && before.touches_schema_metadata && before.touches_field_metadata);
 
-  const auto table_only = Decoded<UpdateConfig>([](auto& m) {
-    m.mutable_update_config()->mutable_table_metadata_updates()->add_update_entries()->set_key("a");
-  }, "UpdateConfig");
+  const auto table_only = Decoded<UpdateConfig>(
+      [](auto& m) { m.mutable_update_config()->mutable_table_metadata_updates()->add_update_entries()->set_key("a"); },
+      "UpdateConfig");
   EXPECT_THAT(table_only.config_keys, IsEmpty());
   EXPECT_FALSE(table_only.touches_schema_metadata || table_only.touches_field_metadata);
 }

@@ -43,8 +43,8 @@ arrow::Result<Uuid> Uuid::FromBytes(std::string_view bytes) {
 }
 
 Uuid Uuid::Random(uint64_t high, uint64_t low) {
-  high = (high & ~uint64_t{0xF000}) | 0x4000;                        // version 4
-  low = (low & ~(uint64_t{3} << 62)) | (uint64_t{1} << 63);          // variant 1
+  high = (high & ~uint64_t{0xF000}) | 0x4000;                // version 4
+  low = (low & ~(uint64_t{3} << 62)) | (uint64_t{1} << 63);  // variant 1
   Uuid uuid;
   for (int shift = 56; shift >= 0; shift -= 8) uuid.bytes_.push_back(static_cast<char>(high >> shift));
   for (int shift = 56; shift >= 0; shift -= 8) uuid.bytes_.push_back(static_cast<char>(low >> shift));

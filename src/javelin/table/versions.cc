@@ -15,7 +15,7 @@ constexpr std::string_view kSuffix = ".manifest";
 constexpr size_t kV2Digits = 20;
 constexpr uint64_t kDetachedBit = uint64_t{1} << 63;
 constexpr uint64_t kTailBytes = 64 << 10;
-constexpr uint32_t kFirstPageKeys = 16;   // the newest V2 name comes first; a few more for foreign names in front of it
+constexpr uint32_t kFirstPageKeys = 16;  // the newest V2 name comes first; a few more for foreign names in front of it
 constexpr int kMaxOlderVersionsTried = 16;
 
 std::optional<uint64_t> ParseDigits(std::string_view digits) {
@@ -30,11 +30,13 @@ std::optional<ManifestName> ParseKey(const StoreLocation& table, const std::stri
 }
 
 arrow::Status MixedSchemes(const StoreLocation& table) {
-  return Corruption("table '{}' has manifests of both naming schemes (12.manifest and {}); finish its migration first", table.uri,
-                    ToFileName({TableVersion(12), NamingScheme::kV2}));
+  return Corruption("table '{}' has manifests of both naming schemes (12.manifest and {}); finish its migration first",
+                    table.uri, ToFileName({TableVersion(12), NamingScheme::kV2}));
 }
 
-arrow::Status NoVersion(const StoreLocation& table) { return NotFound("dataset at '{}' was not found: it has no version", table.uri); }
+arrow::Status NoVersion(const StoreLocation& table) {
+  return NotFound("dataset at '{}' was not found: it has no version", table.uri);
+}
 
 std::string DetachedKey(const StoreLocation& table, TableVersion version) {
   return TableKey(table, fmt::format("{}d{}{}", kVersionsFolder, version.value(), kSuffix));
@@ -53,15 +55,18 @@ arrow::Result<LoadedManifest> LoadFrom(const StoreLocation& table, const std::st
   ARROW_ASSIGN_OR_RAISE(const std::string bytes, ReadWhole(*table.store, key));
   const std::string object = table.store->Describe(key);
   auto decoded = DecodeManifestFile(bytes);
-  if (!decoded.ok()) return WithField(WithContext(decoded.status(), fmt::format("manifest '{}'", object)), "path", object);
+  if (!decoded.ok())
+    return WithField(WithContext(decoded.status(), fmt::format("manifest '{}'", object)), "path", object);
   if (decoded->manifest.version != name.version) {
     return Corruption("manifest '{}' says that it is version {}", object, decoded->manifest.version);
   }
-  return LoadedManifest{std::make_shared<const Manifest>(std::move(decoded->manifest)), name.scheme, std::move(decoded->transaction)};
+  return LoadedManifest{std::make_shared<const Manifest>(std::move(decoded->manifest)), name.scheme,
+                        std::move(decoded->transaction)};
 }
 
 arrow::Status NoSuchVersion(const StoreLocation& table, TableVersion version) {
-  return MakeError(ErrorKind::kNotFound, fmt::format("dataset at '{}' was not found: it has no version {}", table.uri, version),
+  return MakeError(ErrorKind::kNotFound,
+                   fmt::format("dataset at '{}' was not found: it has no version {}", table.uri, version),
                    {{"version", fmt::format("{}", version)}});
 }
 
@@ -73,11 +78,13 @@ arrow::Status TornLatest(const StoreLocation& table, const ManifestName& latest,
     if (name->version >= latest.version) continue;
     ++tried;
     if (!LoadVersion(table, *name).ok()) continue;
-    return WithField(WithContext(status, fmt::format("the newest version {} is damaged; the last good version is {}, open that one",
-                                                     latest.version, name->version)),
-                     "last_good_version", fmt::format("{}", name->version));
+    return WithField(
+        WithContext(status, fmt::format("the newest version {} is damaged; the last good version is {}, open that one",
+                                        latest.version, name->version)),
+        "last_good_version", fmt::format("{}", name->version));
   }
-  return WithContext(status, fmt::format("the newest version {} is damaged and none of the {} before it can be read", latest.version, tried));
+  return WithContext(status, fmt::format("the newest version {} is damaged and none of the {} before it can be read",
+                                         latest.version, tried));
 }
 
 }  // namespace
@@ -95,9 +102,11 @@ std::optional<ManifestName> ParseManifestName(std::string_view file_name) {
   ManifestName name;
   name.scheme = stem.size() == kV2Digits ? NamingScheme::kV2 : NamingScheme::kV1;
   name.version = TableVersion(name.scheme == NamingScheme::kV2 ? UINT64_MAX - *number : *number);
-  const bool is_version = name.version.value() != 0 && (name.version.value() & kDetachedBit) == 0;
+  const bool is_version = name.version.value() != 0 && !IsDetached(name.version);
   return is_version && ToFileName(name) == file_name ? std::optional(name) : std::nullopt;
 }
+
+bool IsDetached(TableVersion version) { return (version.value() & kDetachedBit) != 0; }
 
 std::string TableKey(const StoreLocation& table, std::string_view name) { return JoinKey(table.root, name); }
 
@@ -122,7 +131,8 @@ arrow::Result<ManifestName> FindLatestVersion(const StoreLocation& table) {
 }
 
 arrow::Result<std::vector<ManifestName>> ListVersions(const StoreLocation& table) {
-  ARROW_ASSIGN_OR_RAISE(const ListPage page, ListAll(*table.store, {.prefix = TableKey(table, kVersionsFolder), .recursive = false}));
+  ARROW_ASSIGN_OR_RAISE(const ListPage page,
+                        ListAll(*table.store, {.prefix = TableKey(table, kVersionsFolder), .recursive = false}));
   std::vector<ManifestName> versions;
   for (const ObjectInfo& object : page.objects) {
     if (const std::optional<ManifestName> name = ParseKey(table, object.key)) versions.push_back(*name);
@@ -130,7 +140,8 @@ arrow::Result<std::vector<ManifestName>> ListVersions(const StoreLocation& table
   for (const ManifestName& name : versions) {
     if (name.scheme != versions.front().scheme) return MixedSchemes(table);
   }
-  std::sort(versions.begin(), versions.end(), [](const ManifestName& a, const ManifestName& b) { return a.version < b.version; });
+  std::sort(versions.begin(), versions.end(),
+            [](const ManifestName& a, const ManifestName& b) { return a.version < b.version; });
   return versions;
 }
 
@@ -141,12 +152,13 @@ arrow::Result<LoadedManifest> LoadVersion(const StoreLocation& table, const Mani
 }
 
 arrow::Result<LoadedManifest> LoadVersion(const StoreLocation& table, TableVersion version) {
-  if ((version.value() & kDetachedBit) != 0) {
+  if (IsDetached(version)) {
     auto loaded = LoadFrom(table, DetachedKey(table, version), {version, NamingScheme::kV2});
     return HasKind(loaded.status(), ErrorKind::kNotFound) ? NoSuchVersion(table, version) : loaded;
   }
   auto loaded = LoadVersion(table, ManifestName{version, NamingScheme::kV2});
-  return HasKind(loaded.status(), ErrorKind::kNotFound) ? LoadVersion(table, ManifestName{version, NamingScheme::kV1}) : loaded;
+  return HasKind(loaded.status(), ErrorKind::kNotFound) ? LoadVersion(table, ManifestName{version, NamingScheme::kV1})
+                                                        : loaded;
 }
 
 arrow::Result<LoadedManifest> LoadLatestVersion(const StoreLocation& table) {
@@ -160,21 +172,23 @@ arrow::Result<Transaction> LoadTransaction(const StoreLocation& table, const Loa
   if (loaded.transaction) {
     bytes = *loaded.transaction;
   } else if (const std::string& file = loaded.manifest->transaction_file; !file.empty()) {
-    ARROW_ASSIGN_OR_RAISE(const BufferPtr buffer, table.store->Get(TableKey(table, fmt::format("{}{}", kTransactionsFolder, file))));
+    ARROW_ASSIGN_OR_RAISE(const BufferPtr buffer,
+                          table.store->Get(TableKey(table, fmt::format("{}{}", kTransactionsFolder, file))));
     bytes = buffer->ToString();
   } else {
     return NotFound("version {} of '{}' has no transaction record", loaded.manifest->version, table.uri);
   }
   auto transaction = DecodeTransaction(bytes);
-  if (!transaction.ok()) return WithContext(transaction.status(), fmt::format("version {} of '{}'", loaded.manifest->version, table.uri));
+  if (!transaction.ok())
+    return WithContext(transaction.status(), fmt::format("version {} of '{}'", loaded.manifest->version, table.uri));
   return transaction;
 }
 
 void WriteVersionHint(const StoreLocation& table, TableVersion version) {
   if (table.store->lists_in_order()) return;
   const std::string text = fmt::format("{{\"version\":{}}}", version.value());
-  const arrow::Status ignored =
-      table.store->Put(TableKey(table, fmt::format("{}latest_version_hint.json", kVersionsFolder)), arrow::Buffer::FromString(text));
+  const arrow::Status ignored = table.store->Put(
+      TableKey(table, fmt::format("{}latest_version_hint.json", kVersionsFolder)), arrow::Buffer::FromString(text));
   static_cast<void>(ignored);
 }
 

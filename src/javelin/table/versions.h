@@ -1,4 +1,5 @@
-// The versions of a table: names of manifest files, which one is newest, and loading one (docs/format.md, "Tables: versions").
+// The versions of a table: names of manifest files, which one is newest, and loading one (docs/format.md, "Tables:
+// versions").
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@
 
 namespace javelin::table {
 
-// V1 "{version}.manifest"; V2 "{2^64 - 1 - version, 20 digits}.manifest", which sorts newest first. A table never mixes them.
+// V1 "{version}.manifest"; V2 "{2^64 - 1 - version, 20 digits}.manifest", which sorts newest first. A table never mixes
+// them.
 enum class NamingScheme { kV1, kV2 };
 
 struct ManifestName {
@@ -36,12 +38,17 @@ struct LoadedManifest {
   std::optional<std::string> transaction;  // encoded, where the manifest file carries it
 };
 
-// One LIST request (a store that lists in order, V2 names), else a listing of the folder. NotFound: there is no version.
+// Not part of the table's history: never the latest, and nothing can follow it.
+bool IsDetached(TableVersion version);
+
+// One LIST request (a store that lists in order, V2 names), else a listing of the folder. NotFound: there is no
+// version.
 arrow::Result<ManifestName> FindLatestVersion(const StoreLocation& table);
 // All of them, oldest first; empty if there is no table.
 arrow::Result<std::vector<ManifestName>> ListVersions(const StoreLocation& table);
 
-// One GET for a manifest of up to 64 KiB, else two. NotFound: no such version; Corruption and NotSupported name the object.
+// One GET for a manifest of up to 64 KiB, else two. NotFound: no such version; Corruption and NotSupported name the
+// object.
 arrow::Result<LoadedManifest> LoadVersion(const StoreLocation& table, const ManifestName& name);
 // By number alone: looks under the V2 name, then the V1 name (a detached version under its own).
 arrow::Result<LoadedManifest> LoadVersion(const StoreLocation& table, TableVersion version);

@@ -24,10 +24,11 @@ TEST(ManifestNames, BothSchemesInBothDirections) {
 }
 
 TEST(ManifestNames, ForeignNamesAreNoVersions) {
-  for (std::string name : {"", ".manifest", "latest_version_hint.json", "1.manifest#1", ".tmpabc", "1.manifest.tmp", "01.manifest",
-                           "0.manifest", "-1.manifest", "+1.manifest", "1x.manifest", "d9223372036854775809.manifest",
-                           "18446744073709551615.manifest", "99999999999999999999.manifest", "9223372036854775808.manifest",
-                           "00000000000000000001.manifest", "1.MANIFEST", ".manifest-0f8fad5b-d9cb-469f-a165-70867728950e"}) {
+  for (std::string name :
+       {"", ".manifest", "latest_version_hint.json", "1.manifest#1", ".tmpabc", "1.manifest.tmp", "01.manifest",
+        "0.manifest", "-1.manifest", "+1.manifest", "1x.manifest", "d9223372036854775809.manifest",
+        "18446744073709551615.manifest", "99999999999999999999.manifest", "9223372036854775808.manifest",
+        "00000000000000000001.manifest", "1.MANIFEST", ".manifest-0f8fad5b-d9cb-469f-a165-70867728950e"}) {
     EXPECT_EQ(ParseManifestName(name), std::nullopt) << name;
   }
 }

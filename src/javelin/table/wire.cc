@@ -31,13 +31,16 @@ arrow::Result<DataFile> FromWire(const wire::DataFile& message) {
   file.fields.assign(message.fields().begin(), message.fields().end());
   file.column_indices.assign(message.column_indices().begin(), message.column_indices().end());
   if (message.file_major_version() > UINT16_MAX || message.file_minor_version() > UINT16_MAX) {
-    return Corruption("data file '{}' claims version {}.{}", file.path, message.file_major_version(), message.file_minor_version());
+    return Corruption("data file '{}' claims version {}.{}", file.path, message.file_major_version(),
+                      message.file_minor_version());
   }
   // Without column indices every field reads as null; any other difference in length has no meaning.
   if (!file.column_indices.empty() && file.column_indices.size() != file.fields.size()) {
-    return Corruption("data file '{}' lists {} fields and {} columns", file.path, file.fields.size(), file.column_indices.size());
+    return Corruption("data file '{}' lists {} fields and {} columns", file.path, file.fields.size(),
+                      file.column_indices.size());
   }
-  file.version = {static_cast<uint16_t>(message.file_major_version()), static_cast<uint16_t>(message.file_minor_version())};
+  file.version = {static_cast<uint16_t>(message.file_major_version()),
+                  static_cast<uint16_t>(message.file_minor_version())};
   file.size_bytes = message.file_size_bytes();
   if (message.has_base_id()) file.base_id = message.base_id();
   return file;
@@ -45,7 +48,8 @@ arrow::Result<DataFile> FromWire(const wire::DataFile& message) {
 
 wire::DeletionFile ToWire(const DeletionFile& file) {
   wire::DeletionFile message;
-  message.set_file_type(file.type == DeletionFileType::kBitmap ? wire::DeletionFile::BITMAP : wire::DeletionFile::ARROW_ARRAY);
+  message.set_file_type(file.type == DeletionFileType::kBitmap ? wire::DeletionFile::BITMAP
+                                                               : wire::DeletionFile::ARROW_ARRAY);
   message.set_read_version(file.read_version);
   message.set_id(file.id);
   message.set_num_deleted_rows(file.num_deleted_rows);
@@ -58,7 +62,9 @@ arrow::Result<DeletionFile> FromWire(const wire::DeletionFile& message) {
   switch (message.file_type()) {
     case wire::DeletionFile::ARROW_ARRAY: file.type = DeletionFileType::kArrowArray; break;
     case wire::DeletionFile::BITMAP: file.type = DeletionFileType::kBitmap; break;
-    default: return NotSupported("deletion file type {} is unknown; use a newer version to read this table", static_cast<int>(message.file_type()));
+    default:
+      return NotSupported("deletion file type {} is unknown; use a newer version to read this table",
+                          static_cast<int>(message.file_type()));
   }
   file.read_version = message.read_version();
   file.id = message.id();
@@ -114,7 +120,8 @@ arrow::Result<Fragment> FromWire(const wire::DataFragment& message) {
   fragment.id = FragmentId(message.id());
   if (message.id() > kMaxFragmentId) return Corruption("fragment id {} does not fit 32 bits", message.id());
   if (message.physical_rows() > kMaxRowsPerFragment) {
-    return Corruption("fragment {} claims {} rows, more than a row address can tell apart", message.id(), message.physical_rows());
+    return Corruption("fragment {} claims {} rows, more than a row address can tell apart", message.id(),
+                      message.physical_rows());
   }
   fragment.physical_rows = message.physical_rows();
   for (const wire::DataFile& file : message.files()) {
@@ -169,7 +176,8 @@ arrow::Result<IndexEntry> DecodeIndexEntry(std::string encoded) {
   return entry;
 }
 
-arrow::Result<std::vector<CompactedSsTable>> FromWire(const google::protobuf::RepeatedPtrField<wire::CompactedSsTable>& messages) {
+arrow::Result<std::vector<CompactedSsTable>> FromWire(
+    const google::protobuf::RepeatedPtrField<wire::CompactedSsTable>& messages) {
   std::vector<CompactedSsTable> out;
   for (const wire::CompactedSsTable& message : messages) {
     auto shard = Uuid::FromBytes(message.shard_id().uuid());

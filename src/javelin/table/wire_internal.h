@@ -34,7 +34,8 @@ BasePath FromWire(const wire::BasePath& message);
 arrow::Result<IndexEntry> DecodeIndexEntry(std::string encoded);
 
 // Corruption if a shard id is not a UUID.
-arrow::Result<std::vector<CompactedSsTable>> FromWire(const google::protobuf::RepeatedPtrField<wire::CompactedSsTable>& messages);
+arrow::Result<std::vector<CompactedSsTable>> FromWire(
+    const google::protobuf::RepeatedPtrField<wire::CompactedSsTable>& messages);
 
 // Arrow metadata values are bytes on the wire; text in ours.
 template <typename ProtoMap>
