@@ -27,6 +27,10 @@ struct Manifest;     // table/manifest.h
 struct Transaction;  // table/transaction.h
 }  // namespace table
 
+namespace internal {
+class DatasetState;
+}
+
 struct OpenOptions {
   std::optional<TableVersion> version;  // none = latest
   std::map<std::string, std::string> storage_options;
@@ -39,18 +43,19 @@ struct WriteOptions {
   std::optional<file::FileVersion> data_storage_version;  // none = 2.2, or the table's own on append
   uint64_t max_rows_per_file = 1'048'576;
   uint64_t max_bytes_per_file = 96'636'764'160;
-  bool enable_v2_manifest_paths = true;                   // create only
+  bool enable_v2_manifest_paths = true;  // create only
   int max_commit_retries = 20;
   std::map<std::string, std::string> storage_options;
 };
 
 struct ScanOptions {
-  std::optional<std::vector<std::string>> columns;  // top-level names in result order; none = all
+  // Top-level names in result order; none = all. `_rowid` and `_rowaddr` may be among them.
+  std::optional<std::vector<std::string>> columns;
   std::optional<uint64_t> limit;
   uint64_t offset = 0;
-  bool with_row_id = false;        // appends `_rowid` uint64
-  bool with_row_address = false;   // appends `_rowaddr` uint64
-  uint64_t batch_rows = 8192;      // at most this many rows a batch
+  bool with_row_id = false;          // appends `_rowid` uint64
+  bool with_row_address = false;     // appends `_rowaddr` uint64
+  uint64_t batch_rows = 8192;        // at most this many rows a batch
   uint64_t batch_bytes = 16u << 20;  // aim for at most this many bytes a batch
 };
 
@@ -59,12 +64,24 @@ class Dataset {
   // Errors: NotFound ("dataset at ... was not found"), NotSupported (unknown feature flag, file version), Corruption.
   static arrow::Result<std::shared_ptr<Dataset>> Open(std::shared_ptr<Session> session, const std::string& uri,
                                                       const OpenOptions& options = {});
+  // The same where the caller already has the store and the table's place in it.
+  static arrow::Result<std::shared_ptr<Dataset>> OpenAt(std::shared_ptr<Session> session, const StoreLocation& location,
+                                                        const OpenOptions& options = {});
   // Creates, appends to or overwrites the table at `uri` and returns its new version. Nothing is visible on failure.
-  // Errors before any write: AlreadyExists (create), NotFound (append), InvalidInput (schema mismatch: extra column, other type,
-  // missing non-nullable column), NotSupported (append to a 2.0 or 2.1 table). Commit: IncompatibleConflict,
-  // RetryableConflict, OutcomeUnknown.
+  // Errors before any write: AlreadyExists (create), NotFound (append), InvalidInput (schema mismatch: extra column,
+  // other type, missing non-nullable column), NotSupported (append to a 2.0 or 2.1 table). Commit:
+  // IncompatibleConflict, RetryableConflict, OutcomeUnknown.
   static arrow::Result<std::shared_ptr<Dataset>> Write(std::shared_ptr<Session> session, const std::string& uri,
-                                                       arrow::RecordBatchReader& data, const WriteOptions& options = {});
+                                                       arrow::RecordBatchReader& data,
+                                                       const WriteOptions& options = {});
+
+  static arrow::Result<std::shared_ptr<Dataset>> WriteAt(std::shared_ptr<Session> session,
+                                                         const StoreLocation& location, arrow::RecordBatchReader& data,
+                                                         const WriteOptions& options = {});
+  // Appends to this table, built against this version: an append through an open handle saves reading the newest
+  // manifest.
+  arrow::Result<std::shared_ptr<Dataset>> Append(arrow::RecordBatchReader& data,
+                                                 const WriteOptions& options = {}) const;
 
   const std::string& uri() const;
   TableVersion version() const;
@@ -80,11 +97,11 @@ class Dataset {
   // From metadata where it says, else from the deletion files.
   arrow::Result<uint64_t> CountRows() const;
   // The n-th rows of a full scan, in the order asked, repeats allowed. InvalidInput: past the end.
-  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(std::span<const uint64_t> rows,
-                                                          const std::optional<std::vector<std::string>>& columns = {}) const;
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(
+      std::span<const uint64_t> rows, const std::optional<std::vector<std::string>>& columns = {}) const;
   // Rows by address, in the order asked. InvalidInput: no such fragment, past its end, or deleted.
-  arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeAddresses(std::span<const RowAddress> addresses,
-                                                                   const std::optional<std::vector<std::string>>& columns = {}) const;
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeAddresses(
+      std::span<const RowAddress> addresses, const std::optional<std::vector<std::string>>& columns = {}) const;
 
   struct VersionInfo {
     TableVersion version;
@@ -99,9 +116,9 @@ class Dataset {
   arrow::Result<std::shared_ptr<Dataset>> Commit(table::Transaction transaction, int max_retries = 20) const;
 
  private:
-  struct State;
-  explicit Dataset(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  friend class internal::DatasetState;
+  explicit Dataset(std::shared_ptr<const internal::DatasetState> state) : state_(std::move(state)) {}
+  std::shared_ptr<const internal::DatasetState> state_;
 };
 
 }  // namespace javelin

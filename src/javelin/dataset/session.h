@@ -31,7 +31,8 @@ class Session {
   StoreRegistry& stores() { return stores_; }
 
   // The part of that name, made by `make` on first use; lives as long as the session.
-  std::shared_ptr<SessionPart> Part(const std::string& name, const std::function<std::shared_ptr<SessionPart>()>& make) {
+  std::shared_ptr<SessionPart> Part(const std::string& name,
+                                    const std::function<std::shared_ptr<SessionPart>()>& make) {
     std::lock_guard lock(parts_mutex_);
     auto& part = parts_[name];
     if (part == nullptr) part = make();

@@ -1,0 +1,47 @@
+#include "javelin/dataset/dataset_state_internal.h"
+
+#include "javelin/base/error.h"
+#include "javelin/table/deletion_vector.h"
+#include "javelin/table/feature_flags.h"
+
+namespace javelin::internal {
+
+std::shared_ptr<Dataset> DatasetState::At(table::LoadedManifest version) const {
+  auto state = std::make_shared<DatasetState>(*this);
+  state->loaded = std::move(version);
+  return MakeDataset(std::move(state));
+}
+
+bool DatasetState::has_stable_row_ids() const {
+  return (manifest().reader_feature_flags & table::flag::kStableRowIds) != 0;
+}
+
+const table::Fragment* DatasetState::FindFragment(FragmentId id) const {
+  const auto& fragments = manifest().fragments;
+  auto found = std::lower_bound(fragments.begin(), fragments.end(), id,
+                                [](const table::Fragment& f, FragmentId wanted) { return f.id < wanted; });
+  return found != fragments.end() && found->id == id ? &*found : nullptr;
+}
+
+arrow::Result<ObjectLocation> DatasetState::Locate(const table::DataFile& file) const {
+  return Locate(file.base_id, "data", file.path);
+}
+
+arrow::Result<ObjectLocation> DatasetState::Locate(FragmentId fragment, const table::DeletionFile& file) const {
+  return Locate(file.base_id, "_deletions", table::DeletionFileName(fragment, file));
+}
+
+arrow::Result<ObjectLocation> DatasetState::Locate(const std::optional<uint32_t>& base_id, std::string_view folder,
+                                                   const std::string& name) const {
+  const std::string in_folder = fmt::format("{}/{}", folder, name);
+  if (!base_id) return ObjectLocation{location.store, table::TableKey(location, in_folder)};
+  for (const table::BasePath& base : manifest().base_paths) {
+    if (base.id != *base_id) continue;
+    ARROW_ASSIGN_OR_RAISE(const StoreLocation place, session->stores().Resolve(base.path, storage_options));
+    return ObjectLocation{place.store, JoinKey(place.root, base.is_dataset_root ? in_folder : name)};
+  }
+  return Corruption("'{}' of table '{}' lies in base path {}, which the manifest does not list", name, location.uri,
+                    *base_id);
+}
+
+}  // namespace javelin::internal

@@ -1,0 +1,184 @@
+#include "javelin/dataset/fragment_reader_internal.h"
+
+#include <numeric>
+
+#include <arrow/array.h>
+#include <arrow/array/util.h>
+#include <arrow/buffer.h>
+#include <arrow/record_batch.h>
+
+#include "javelin/base/error.h"
+
+namespace javelin::internal {
+
+namespace {
+
+constexpr size_t kNoFile = SIZE_MAX;
+
+void CollectIds(const file::Field& field, std::vector<FieldId>& ids) {
+  ids.push_back(field.id);
+  for (const file::Field& child : field.children) CollectIds(child, ids);
+}
+
+file::ColumnOfField ColumnsOf(const table::DataFile& file) {
+  file::ColumnOfField columns;
+  for (size_t i = 0; i < file.column_indices.size(); ++i) {
+    // -2 marks superseded values; -1 a field without a column of its own.
+    if (file.fields[i] == -2 || file.column_indices[i] < 0) continue;
+    columns.emplace(FieldId(file.fields[i]), static_cast<uint32_t>(file.column_indices[i]));
+  }
+  return columns;
+}
+
+// The hidden column of stable row ids.
+file::Field RowIdField() {
+  file::Field field;
+  field.id = table::kRowIdColumn;
+  field.name = std::string(kRowIdName);
+  field.logical_type = "uint64";
+  field.type = arrow::uint64();
+  return field;
+}
+
+}  // namespace
+
+// Decides for each output column where it comes from.
+struct FragmentReader::Planner {
+  FragmentReader& reader;
+  const table::Fragment& fragment;
+  std::vector<Source> files = {};
+
+  arrow::Status Run() {
+    for (const table::DataFile& file : fragment.files) files.push_back({file, ColumnsOf(file), {}, {}, {}, nullptr});
+    const auto& columns = reader.projection_.columns();
+    reader.missing_.resize(columns.size());
+    for (size_t position = 0; position < columns.size(); ++position) {
+      switch (columns[position].kind) {
+        case ColumnKind::kField: ARROW_RETURN_NOT_OK(PlaceField(columns[position].field, position)); break;
+        case ColumnKind::kRowId: ARROW_RETURN_NOT_OK(PlaceRowId(position)); break;
+        case ColumnKind::kRowAddress: break;
+      }
+    }
+    for (Source& file : files) {
+      if (file.fields.empty()) continue;
+      file.projection = file::Schema(file.fields, {});
+      reader.sources_.push_back(std::move(file));
+    }
+    return arrow::Status::OK();
+  }
+
+  arrow::Status PlaceField(const file::Field& field, size_t position) {
+    ARROW_ASSIGN_OR_RAISE(const size_t file, FileOf(field));
+    if (file == kNoFile) {
+      if (!field.nullable)
+        return Corruption("fragment {} of '{}' has no values of column '{}', which must not be null", fragment.id,
+                          reader.table_->location.uri, field.name);
+      reader.missing_[position] = field.type;
+      return arrow::Status::OK();
+    }
+    files[file].fields.push_back(field);
+    files[file].positions.push_back(position);
+    return arrow::Status::OK();
+  }
+
+  arrow::Result<size_t> FileOf(const file::Field& field) {
+    std::vector<FieldId> ids;
+    CollectIds(field, ids);
+    size_t found = kNoFile;
+    for (size_t i = 0; i < files.size(); ++i) {
+      const bool here = std::any_of(ids.begin(), ids.end(), [&](FieldId id) { return files[i].columns.contains(id); });
+      if (!here) continue;
+      if (found != kNoFile)
+        return NotSupported("column '{}' of fragment {} of '{}' lies in several data files", field.name, fragment.id,
+                            reader.table_->location.uri);
+      found = i;
+    }
+    return found;
+  }
+
+  arrow::Status PlaceRowId(size_t position) {
+    if (!reader.table_->has_stable_row_ids()) return arrow::Status::OK();
+    if (table::WhereRowIdsAre(fragment) == table::RowIdsKept::kInColumn) return PlaceField(RowIdField(), position);
+    ARROW_ASSIGN_OR_RAISE(reader.row_ids_, table::DecodeRowIds(fragment, reader.rows_.physical()));
+    return arrow::Status::OK();
+  }
+};
+
+arrow::Result<std::unique_ptr<FragmentReader>> FragmentReader::Open(std::shared_ptr<const DatasetState> table,
+                                                                    const table::Fragment& fragment,
+                                                                    const Projection& projection) {
+  std::unique_ptr<FragmentReader> reader(new FragmentReader(std::move(table), projection));
+  reader->id_ = fragment.id;
+  ARROW_ASSIGN_OR_RAISE(reader->rows_, FragmentRows::Load(*reader->table_, fragment));
+  ARROW_RETURN_NOT_OK((Planner{*reader, fragment}).Run());
+  return reader;
+}
+
+uint64_t FragmentReader::StoredBytesPerRow() const {
+  uint64_t bytes = 0;
+  for (const Source& source : sources_) bytes += source.file.size_bytes;
+  return rows_.physical() == 0 ? 0 : bytes / rows_.physical();
+}
+
+arrow::Status FragmentReader::OpenSource(Source& source) {
+  if (source.reader != nullptr) return arrow::Status::OK();
+  ARROW_ASSIGN_OR_RAISE(const ObjectLocation place, table_->Locate(source.file));
+  const std::optional<uint64_t> size =
+      source.file.size_bytes != 0 ? std::optional(source.file.size_bytes) : std::nullopt;
+  ARROW_ASSIGN_OR_RAISE(source.reader,
+                        file::DataFileReader::Open(table_->session->resources(), place.store, place.key, size));
+  if (source.reader->num_rows() != rows_.physical()) {
+    return Corruption("data file '{}' has {} rows, fragment {} has {}", place.store->Describe(place.key),
+                      source.reader->num_rows(), id_, rows_.physical());
+  }
+  return arrow::Status::OK();
+}
+
+template <typename ReadFile, typename Fill>
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> FragmentReader::Assemble(size_t count, ReadFile read_file,
+                                                                            Fill fill) {
+  const auto& columns = projection_.columns();
+  const auto rows = static_cast<int64_t>(count);
+  arrow::MemoryPool* pool = table_->session->resources().pool;
+  std::vector<std::shared_ptr<arrow::Array>> arrays(columns.size());
+  for (Source& source : sources_) {
+    ARROW_RETURN_NOT_OK(OpenSource(source));
+    ARROW_ASSIGN_OR_RAISE(const std::shared_ptr<arrow::RecordBatch> batch, read_file(source));
+    for (size_t i = 0; i < source.positions.size(); ++i)
+      arrays[source.positions[i]] = batch->column(static_cast<int>(i));
+  }
+  for (size_t position = 0; position < columns.size(); ++position) {
+    if (arrays[position] != nullptr) continue;
+    if (missing_[position] != nullptr) {
+      ARROW_ASSIGN_OR_RAISE(arrays[position], arrow::MakeArrayOfNull(missing_[position], rows, pool));
+      continue;
+    }
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> values,
+                          arrow::AllocateBuffer(rows * static_cast<int64_t>(sizeof(uint64_t)), pool));
+    fill(columns[position].kind, std::span(reinterpret_cast<uint64_t*>(values->mutable_data()), count));
+    arrays[position] = std::make_shared<arrow::UInt64Array>(rows, std::move(values));
+  }
+  return arrow::RecordBatch::Make(projection_.arrow_schema(), rows, std::move(arrays));
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> FragmentReader::Read(uint64_t first, uint64_t count) {
+  return Assemble(
+      count, [&](Source& source) { return source.reader->Read(source.projection, source.columns, first, count); },
+      [&](ColumnKind kind, std::span<uint64_t> values) {
+        if (kind == ColumnKind::kRowId && row_ids_) return row_ids_->Read(first, values);
+        std::iota(values.begin(), values.end(), RowAddress(id_, static_cast<uint32_t>(first)).packed());
+      });
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> FragmentReader::Take(std::span<const uint64_t> offsets) {
+  return Assemble(
+      offsets.size(), [&](Source& source) { return source.reader->Take(source.projection, source.columns, offsets); },
+      [&](ColumnKind kind, std::span<uint64_t> values) {
+        for (size_t i = 0; i < offsets.size(); ++i) {
+          values[i] = RowAddress(id_, static_cast<uint32_t>(offsets[i])).packed();
+          if (kind == ColumnKind::kRowId && row_ids_) row_ids_->Read(offsets[i], values.subspan(i, 1));
+        }
+      });
+}
+
+}  // namespace javelin::internal

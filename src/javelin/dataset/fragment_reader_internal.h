@@ -1,0 +1,65 @@
+// Reads rows of one fragment: finds the file of each column, fills in what no file has.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <arrow/result.h>
+#include <arrow/type_fwd.h>
+
+#include "javelin/dataset/dataset_state_internal.h"
+#include "javelin/dataset/fragment_rows_internal.h"
+#include "javelin/dataset/projection_internal.h"
+#include "javelin/file/data_file_reader.h"
+#include "javelin/table/row_lineage.h"
+
+namespace javelin::internal {
+
+class FragmentReader {
+ public:
+  // Reads the deletion file; data files are opened when they are first needed. `projection` must outlive the reader.
+  // NotSupported: a column whose parts lie in several files; Corruption: a column that must not be null is nowhere.
+  static arrow::Result<std::unique_ptr<FragmentReader>> Open(std::shared_ptr<const DatasetState> table,
+                                                             const table::Fragment& fragment,
+                                                             const Projection& projection);
+
+  const FragmentRows& rows() const { return rows_; }
+  // Stored bytes per row of the files that the projection needs; 0 = unknown.
+  uint64_t StoredBytesPerRow() const;
+
+  // Rows [first, first + count), deleted ones included; count > 0.
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Read(uint64_t first, uint64_t count);
+  // These rows, any order, repeats allowed; each must exist.
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(std::span<const uint64_t> offsets);
+
+ private:
+  // One data file and what is read from it.
+  struct Source {
+    table::DataFile file;
+    file::ColumnOfField columns;
+    std::vector<file::Field> fields;
+    std::vector<size_t> positions;  // of the fields in the output
+    file::Schema projection;
+    std::shared_ptr<file::DataFileReader> reader;  // once opened
+  };
+  struct Planner;
+
+  FragmentReader(std::shared_ptr<const DatasetState> table, const Projection& projection)
+      : table_(std::move(table)), projection_(projection) {}
+  arrow::Status OpenSource(Source& source);
+  // `read_file(source)` gives the stored columns, `fill(kind, values)` a system column.
+  template <typename ReadFile, typename Fill>
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Assemble(size_t count, ReadFile read_file, Fill fill);
+
+  std::shared_ptr<const DatasetState> table_;
+  const Projection& projection_;
+  FragmentId id_;
+  FragmentRows rows_;
+  std::vector<Source> sources_;
+  std::vector<std::shared_ptr<arrow::DataType>> missing_;  // by output position; set = reads as null
+  std::optional<table::RowIdSequence> row_ids_;            // stable ids kept in the manifest
+};
+
+}  // namespace javelin::internal

@@ -1,0 +1,85 @@
+#include "javelin/dataset/incoming_rows_internal.h"
+
+#include <arrow/array.h>
+#include <arrow/compute/api.h>
+#include <arrow/compute/initialize.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+
+#include "javelin/base/error.h"
+#include "javelin/file/array_shape.h"
+
+namespace javelin::internal {
+
+namespace {
+
+// Names, nullability and metadata may differ inside, but not what is stored; names of struct fields are what is stored.
+bool SameStorage(const file::Field& a, const file::Field& b) {
+  if (a.logical_type != b.logical_type || a.children.size() != b.children.size()) return false;
+  for (size_t i = 0; i < a.children.size(); ++i) {
+    if (a.logical_type == "struct" && a.children[i].name != b.children[i].name) return false;
+    if (!SameStorage(a.children[i], b.children[i])) return false;
+  }
+  return true;
+}
+
+// Views are stored as plain strings.
+arrow::Result<std::shared_ptr<arrow::Array>> WithoutViews(const std::shared_ptr<arrow::Array>& column,
+                                                          const std::shared_ptr<arrow::DataType>& wanted) {
+  const bool is_view = column->type_id() == arrow::Type::STRING_VIEW || column->type_id() == arrow::Type::BINARY_VIEW;
+  if (!is_view) return column;
+  ARROW_ASSIGN_OR_RAISE(const arrow::Datum plain, arrow::compute::Cast(column, wanted));
+  return plain.make_array();
+}
+
+}  // namespace
+
+arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const file::Schema& table) {
+  ARROW_ASSIGN_OR_RAISE(const file::Schema incoming, file::Schema::FromArrow(given));
+  for (const file::Field& field : incoming.fields()) {
+    const file::Field* known = table.FindByName(field.name);
+    if (known == nullptr)
+      return InvalidInput("column '{}' is not in the table; add it to the table first or leave it out", field.name);
+    if (!SameStorage(field, *known)) {
+      return InvalidInput("column '{}' has type {}, the table has {}", field.name, field.type->ToString(),
+                          known->type->ToString());
+    }
+  }
+  std::vector<file::Field> columns;
+  for (const file::Field& field : table.fields()) {
+    if (incoming.FindByName(field.name) != nullptr) {
+      columns.push_back(field);
+    } else if (!field.nullable) {
+      return InvalidInput("column '{}' is missing and must not be null", field.name);
+    }
+  }
+  return file::Schema(std::move(columns), table.metadata());
+}
+
+arrow::Result<IncomingRows> IncomingRows::Make(const arrow::Schema& given, const file::Schema& target) {
+  ARROW_RETURN_NOT_OK(arrow::compute::Initialize());
+  IncomingRows rows;
+  rows.target_ = target.ToArrow();
+  for (const auto& field : rows.target_->fields()) {
+    const int place = given.GetFieldIndex(field->name());
+    if (place < 0) return Internal("column '{}' is not among those given", field->name());
+    rows.places_.push_back(place);
+  }
+  return rows;
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> IncomingRows::Shape(const arrow::RecordBatch& batch) const {
+  std::vector<std::shared_ptr<arrow::ArrayData>> columns;
+  for (int i = 0; i < target_->num_fields(); ++i) {
+    const auto& field = target_->field(i);
+    ARROW_ASSIGN_OR_RAISE(const auto column,
+                          WithoutViews(batch.column(places_[static_cast<size_t>(i)]), field->type()));
+    ARROW_ASSIGN_OR_RAISE(auto shaped, file::ShapeArray(*column->data(), *field, field->name()));
+    if (!field->nullable() && shaped->GetNullCount() != 0)
+      return InvalidInput("column '{}' has a null, which the table forbids", field->name());
+    columns.push_back(std::move(shaped));
+  }
+  return arrow::RecordBatch::Make(target_, batch.num_rows(), std::move(columns));
+}
+
+}  // namespace javelin::internal

@@ -1,0 +1,30 @@
+// Brings the batches a caller gives to the columns of a table.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <arrow/result.h>
+#include <arrow/type_fwd.h>
+
+#include "javelin/file/schema.h"
+
+namespace javelin::internal {
+
+// The columns of `table` that `given` has, in the table's order. InvalidInput, naming the column: it is not in the
+// table, given twice, of another type, or one that must not be null is missing.
+arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const file::Schema& table);
+
+class IncomingRows {
+ public:
+  // `target`: columns that `given` has, types as the format stores them.
+  static arrow::Result<IncomingRows> Make(const arrow::Schema& given, const file::Schema& target);
+  // Without copying values (views excepted). InvalidInput: a null where the table forbids one.
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Shape(const arrow::RecordBatch& batch) const;
+
+ private:
+  std::shared_ptr<arrow::Schema> target_;
+  std::vector<int> places_;  // of the target's columns in a batch given
+};
+
+}  // namespace javelin::internal

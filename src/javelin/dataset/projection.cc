@@ -1,0 +1,59 @@
+#include "javelin/dataset/projection_internal.h"
+
+#include <arrow/type.h>
+
+#include "javelin/base/error.h"
+
+namespace javelin::internal {
+
+namespace {
+
+ColumnKind KindOfName(std::string_view name) {
+  if (name == kRowIdName) return ColumnKind::kRowId;
+  return name == kRowAddressName ? ColumnKind::kRowAddress : ColumnKind::kField;
+}
+
+std::shared_ptr<arrow::Field> ToArrow(const OutputColumn& column) {
+  switch (column.kind) {
+    case ColumnKind::kRowId: return arrow::field(std::string(kRowIdName), arrow::uint64());
+    case ColumnKind::kRowAddress: return arrow::field(std::string(kRowAddressName), arrow::uint64());
+    case ColumnKind::kField: break;
+  }
+  return file::ToArrowField(column.field);
+}
+
+}  // namespace
+
+arrow::Result<Projection> Projection::Make(const file::Schema& schema,
+                                           const std::optional<std::vector<std::string>>& columns, bool with_row_id,
+                                           bool with_row_address) {
+  Projection projection;
+  if (!columns) {
+    for (const file::Field& field : schema.fields()) projection.columns_.push_back({ColumnKind::kField, field});
+  } else {
+    std::set<std::string_view> seen;
+    for (const std::string& name : *columns) {
+      if (!seen.insert(name).second) return InvalidInput("column '{}' is asked for twice", name);
+      OutputColumn column{KindOfName(name), {}};
+      if (column.kind == ColumnKind::kField) {
+        ARROW_ASSIGN_OR_RAISE(const file::Schema selected, schema.Select({name}));
+        column.field = selected.fields()[0];
+      }
+      projection.columns_.push_back(std::move(column));
+    }
+  }
+  if (with_row_id && !projection.Has(ColumnKind::kRowId)) projection.columns_.push_back({ColumnKind::kRowId, {}});
+  if (with_row_address && !projection.Has(ColumnKind::kRowAddress))
+    projection.columns_.push_back({ColumnKind::kRowAddress, {}});
+
+  arrow::FieldVector fields;
+  for (const OutputColumn& column : projection.columns_) fields.push_back(ToArrow(column));
+  projection.arrow_schema_ = arrow::schema(std::move(fields), schema.ToArrow()->metadata());
+  return projection;
+}
+
+bool Projection::Has(ColumnKind kind) const {
+  return std::any_of(columns_.begin(), columns_.end(), [&](const OutputColumn& column) { return column.kind == kind; });
+}
+
+}  // namespace javelin::internal

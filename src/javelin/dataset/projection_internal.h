@@ -1,0 +1,43 @@
+// What a read returns: columns of the table and system columns, in the order asked.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <arrow/result.h>
+#include <arrow/type_fwd.h>
+
+#include "javelin/file/schema.h"
+
+namespace javelin::internal {
+
+inline constexpr std::string_view kRowIdName = "_rowid";
+inline constexpr std::string_view kRowAddressName = "_rowaddr";
+
+enum class ColumnKind { kField, kRowId, kRowAddress };
+
+struct OutputColumn {
+  ColumnKind kind = ColumnKind::kField;
+  file::Field field;  // of kField
+};
+
+class Projection {
+ public:
+  // `columns` none = all of the table. The flags append what `columns` does not name already. InvalidInput: unknown or
+  // repeated name.
+  static arrow::Result<Projection> Make(const file::Schema& schema,
+                                        const std::optional<std::vector<std::string>>& columns, bool with_row_id,
+                                        bool with_row_address);
+
+  const std::vector<OutputColumn>& columns() const { return columns_; }
+  const std::shared_ptr<arrow::Schema>& arrow_schema() const { return arrow_schema_; }
+  bool Has(ColumnKind kind) const;
+
+ private:
+  std::vector<OutputColumn> columns_;
+  std::shared_ptr<arrow::Schema> arrow_schema_;
+};
+
+}  // namespace javelin::internal

@@ -1,0 +1,463 @@
+// Reading: projection, limits, deleted rows, missing columns, base paths, row ids.
+#include <random>
+
+#include <arrow/util/byte_size.h>
+
+#include "javelin/dataset/dataset_world_internal.h"
+#include "javelin/table/feature_flags.h"
+#include "javelin/table/offset_set.h"
+#include "javelin/table/row_lineage.h"
+#include "javelin/table/versions.h"
+#include "lanceproto/table.pb.h"
+
+namespace javelin {
+namespace {
+
+using table::DeletionFileType;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::vector<TestRow> Both(std::vector<TestRow> a, const std::vector<TestRow>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+std::vector<uint64_t> Numbers(const arrow::RecordBatch& batch, const std::string& column) {
+  const auto array = std::static_pointer_cast<arrow::UInt64Array>(batch.GetColumnByName(column));
+  return std::vector<uint64_t>(array->raw_values(), array->raw_values() + array->length());
+}
+
+BatchPtr ScanAll(const Dataset& dataset, const ScanOptions& options) {
+  return ReadAll(**dataset.Scan(options)).ValueOrDie();
+}
+
+uint64_t Address(uint64_t fragment, uint32_t offset) { return RowAddress(FragmentId(fragment), offset).packed(); }
+
+class Scans : public testing::Test {
+ protected:
+  // Three fragments of ten rows.
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(dataset_, world_.Write(MakeRows(0, 30), WriteMode::kCreate, {.max_rows_per_file = 10}));
+    world_.counting().Reset();
+  }
+
+  DatasetWorld world_;
+  std::shared_ptr<Dataset> dataset_;
+};
+
+TEST_F(Scans, Projection) {
+  EXPECT_THAT(ScanAll(*dataset_, {.columns = {{"s", "id"}}})->schema()->field_names(), ElementsAre("s", "id"));
+  EXPECT_THAT(ScanAll(*dataset_, {.columns = {{"s"}}})->schema()->field_names(), ElementsAre("s"));
+  ExpectError(dataset_->Scan({.columns = {{"S"}}}).status(), ErrorKind::kInvalidInput, "'S'");
+  ExpectError(dataset_->Scan({.columns = {{"s", "s"}}}).status(), ErrorKind::kInvalidInput, "twice");
+  ExpectError(dataset_->Scan({.batch_rows = 0}).status(), ErrorKind::kInvalidInput, "batch_rows");
+}
+
+TEST_F(Scans, NoColumnsStillCountRows) {
+  const BatchPtr nothing = ScanAll(*dataset_, {.columns = {std::vector<std::string>{}}});
+  EXPECT_EQ(nothing->num_columns(), 0);
+  uint64_t rows = 0;
+  ASSERT_OK_AND_ASSIGN(const auto reader, dataset_->Scan({.columns = {std::vector<std::string>{}}}));
+  ASSERT_OK_AND_ASSIGN(const auto batches, reader->ToRecordBatches());
+  for (const auto& batch : batches) rows += static_cast<uint64_t>(batch->num_rows());
+  EXPECT_EQ(rows, 30u);
+  EXPECT_EQ(world_.counting().counts().total(), 0u);
+}
+
+TEST_F(Scans, SystemColumns) {
+  const BatchPtr last = ScanAll(*dataset_, {.with_row_id = true, .with_row_address = true});
+  EXPECT_THAT(last->schema()->field_names(), ElementsAre("id", "s", "_rowid", "_rowaddr"));
+  EXPECT_TRUE(last->schema()->field(2)->Equals(arrow::field("_rowid", arrow::uint64())));
+  const std::vector<uint64_t> addresses = Numbers(*last, "_rowaddr");
+  for (uint64_t i = 0; i < 30; ++i) EXPECT_EQ(addresses[i], Address(i / 10, static_cast<uint32_t>(i % 10)));
+  EXPECT_EQ(Numbers(*last, "_rowid"), addresses);
+  const BatchPtr named =
+      ScanAll(*dataset_, {.columns = {{"_rowaddr", "s"}}, .with_row_id = true, .with_row_address = true});
+  EXPECT_THAT(named->schema()->field_names(), ElementsAre("_rowaddr", "s", "_rowid"));
+}
+
+TEST_F(Scans, BatchesAreBoundedByRows) {
+  ASSERT_OK_AND_ASSIGN(const auto reader, dataset_->Scan({.batch_rows = 4}));
+  ASSERT_OK_AND_ASSIGN(const auto batches, reader->ToRecordBatches());
+  std::vector<TestRow> rows;
+  for (const auto& batch : batches) {
+    EXPECT_LE(batch->num_rows(), 4);
+    EXPECT_GT(batch->num_rows(), 0);
+    rows = Both(rows, FromBatch(*batch));
+  }
+  EXPECT_EQ(rows, MakeRows(0, 30));
+}
+
+std::string Noise(uint64_t seed, size_t length) {
+  std::mt19937_64 random(seed);
+  std::string text;
+  for (size_t i = 0; i < length; ++i) text.push_back(static_cast<char>(' ' + random() % 90));
+  return text;
+}
+
+TEST(ScanMemory, BatchesAreBoundedByBytesAndFewAreHeld) {
+  DatasetWorld world;
+  std::vector<TestRow> rows;
+  for (int64_t id = 0; id < 800; ++id) rows.push_back({id, Noise(static_cast<uint64_t>(id), 5'000)});  // 4 MB
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world.Write(rows, WriteMode::kCreate));
+  ASSERT_OK_AND_ASSIGN(const auto reader, dataset->Scan({.batch_bytes = 100'000}));
+  const int64_t before = arrow::default_memory_pool()->bytes_allocated();
+  int64_t most = 0;
+  std::vector<TestRow> read;
+  while (true) {
+    ASSERT_OK_AND_ASSIGN(const auto batch, reader->Next());
+    if (batch == nullptr) break;
+    EXPECT_LE(arrow::util::ReferencedBufferSize(*batch).ValueOrDie(), 110'000);
+    most = std::max(most, arrow::default_memory_pool()->bytes_allocated() - before);
+    read = Both(read, FromBatch(*batch));
+  }
+  EXPECT_EQ(read, rows);
+  EXPECT_LT(most, 500'000);
+  EXPECT_LT(world.counting().counts().bytes_read, 5'000'000u);  // nothing is read twice
+}
+
+TEST_F(Scans, LimitAndOffset) {
+  for (uint64_t offset : {0, 1, 9, 10, 11, 25, 29, 30, 31, 1000}) {
+    for (uint64_t limit : {0, 1, 5, 10, 11, 29, 30, 100}) {
+      const int64_t first = std::min<int64_t>(static_cast<int64_t>(offset), 30);
+      const int64_t count = std::min<int64_t>(static_cast<int64_t>(limit), 30 - first);
+      ASSERT_EQ(world_.Rows(*dataset_, {.limit = limit, .offset = offset, .batch_rows = 3}), MakeRows(first, count))
+          << offset << " " << limit;
+    }
+  }
+}
+
+TEST_F(Scans, AScanReadsNoMoreFilesThanItNeeds) {
+  EXPECT_EQ(world_.Rows(*dataset_, {.limit = 10}), MakeRows(0, 10));
+  EXPECT_EQ(world_.counting().counts().total(), 1u);
+  world_.counting().Reset();
+  EXPECT_EQ(world_.Rows(*dataset_, {.offset = 20}), MakeRows(20, 10));
+  EXPECT_EQ(world_.counting().counts().total(), 1u);
+  world_.counting().Reset();
+  ASSERT_OK(dataset_->Scan().status());
+  EXPECT_EQ(world_.counting().counts().total(), 0u);
+}
+
+TEST_F(Scans, AClosedScanEnds) {
+  ASSERT_OK_AND_ASSIGN(const auto reader, dataset_->Scan({.batch_rows = 2}));
+  ASSERT_OK(reader->Next().status());
+  ASSERT_OK(reader->Close());
+  ASSERT_OK_AND_ASSIGN(const auto batch, reader->Next());
+  EXPECT_EQ(batch, nullptr);
+}
+
+TEST_F(Scans, AFailedReadIsReportedNotSkipped) {
+  world_.faults().AddRule({.method = "get", .first = 2});
+  ASSERT_OK_AND_ASSIGN(const auto reader, dataset_->Scan());
+  ExpectError(reader->ToRecordBatches().status(), ErrorKind::kTransient, "");
+}
+
+TEST_F(Scans, AMissingOrForeignDataFileIsAnError) {
+  const std::string path = "t/data/" + dataset_->manifest().fragments[1].files[0].path;
+  ASSERT_OK_AND_ASSIGN(const BufferPtr bytes, world_.inner().Get(path));
+  ASSERT_OK(world_.inner().Delete(path));
+  ExpectError(ReadAll(**dataset_->Scan()).status(), ErrorKind::kNotFound, path);
+  // A file with other rows than the manifest says.
+  ASSERT_OK(world_.inner().Put(path, bytes));
+  ASSERT_OK_AND_ASSIGN(const auto planted,
+                       world_.Plant([](table::Manifest& next) { next.fragments[1].physical_rows = 9; }));
+  ExpectError(ReadAll(**planted->Scan()).status(), ErrorKind::kCorruption, "has 10 rows, fragment 1 has 9");
+}
+
+// ---- deleted rows ----
+
+std::vector<TestRow> Without(std::vector<TestRow> rows, const std::set<int64_t>& ids) {
+  std::erase_if(rows, [&](const TestRow& row) { return ids.contains(row.id); });
+  return rows;
+}
+
+TEST_F(Scans, DeletedRowsAreLeftOut) {
+  ASSERT_OK(world_.Delete(FragmentId(0), {0, 1, 2, 5, 9}, DeletionFileType::kArrowArray).status());
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world_.Delete(FragmentId(2), {3}, DeletionFileType::kBitmap));
+  const auto expected = Without(MakeRows(0, 30), {0, 1, 2, 5, 9, 23});
+  EXPECT_EQ(world_.Rows(*dataset), expected);
+  for (uint64_t batch_rows : {1, 2, 3, 7, 100}) EXPECT_EQ(world_.Rows(*dataset, {.batch_rows = batch_rows}), expected);
+  ASSERT_OK_AND_ASSIGN(const uint64_t count, dataset->CountRows());
+  EXPECT_EQ(count, 24u);
+  for (uint64_t offset = 0; offset <= 25; ++offset) {
+    for (uint64_t limit : {0, 1, 4, 30}) {
+      const auto first = expected.begin() + static_cast<ptrdiff_t>(std::min<uint64_t>(offset, expected.size()));
+      const auto end = expected.begin() + static_cast<ptrdiff_t>(std::min<uint64_t>(offset + limit, expected.size()));
+      ASSERT_EQ(world_.Rows(*dataset, {.limit = limit, .offset = offset, .batch_rows = 2}),
+                std::vector<TestRow>(first, std::max(first, end)));
+    }
+  }
+  const BatchPtr addresses = ScanAll(*dataset, {.limit = 3, .with_row_address = true});
+  EXPECT_THAT(Numbers(*addresses, "_rowaddr"), ElementsAre(Address(0, 3), Address(0, 4), Address(0, 6)));
+}
+
+TEST_F(Scans, CountsComeFromTheDeletionFileWhereTheManifestDoesNotSay) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset,
+                       world_.Delete(FragmentId(0), {1, 2}, DeletionFileType::kArrowArray, /*count_known=*/false));
+  world_.counting().Reset();
+  ASSERT_OK_AND_ASSIGN(const uint64_t count, dataset->CountRows());
+  EXPECT_EQ(count, 28u);
+  EXPECT_EQ(world_.counting().counts().get, 1u);
+}
+
+TEST_F(Scans, RowsWithoutNumbersInTheManifest) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world_.Plant([](table::Manifest& next) {
+    for (auto& fragment : next.fragments) {
+      fragment.physical_rows = 0;
+      fragment.files[0].size_bytes = 0;
+    }
+  }));
+  ASSERT_OK_AND_ASSIGN(const uint64_t count, dataset->CountRows());
+  EXPECT_EQ(count, 30u);
+  EXPECT_EQ(world_.Rows(*dataset, {.offset = 15}), MakeRows(15, 15));
+}
+
+TEST_F(Scans, ABrokenDeletionFileIsCorruption) {
+  ASSERT_OK_AND_ASSIGN(auto dataset, world_.Delete(FragmentId(0), {1, 200}, DeletionFileType::kBitmap));
+  ExpectError(ReadAll(**dataset->Scan()).status(), ErrorKind::kCorruption, "row 200");
+  ASSERT_OK_AND_ASSIGN(
+      dataset, world_.Plant([](table::Manifest& next) { next.fragments[0].deletion_file->num_deleted_rows = 11; }));
+  ExpectError(dataset->CountRows().status(), ErrorKind::kCorruption, "11 deleted");
+  ASSERT_OK_AND_ASSIGN(dataset, world_.Plant([](table::Manifest& next) { next.fragments[0].deletion_file->id += 1; }));
+  ExpectError(ReadAll(**dataset->Scan()).status(), ErrorKind::kNotFound, "_deletions/0-1-");
+}
+
+TEST(DeletedRows, RandomSetsAgainstAModel) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 20; ++round) {
+    DatasetWorld world;
+    const auto all = MakeRows(0, 60);
+    ASSERT_OK_AND_ASSIGN(auto dataset, world.Write(all, WriteMode::kCreate, {.max_rows_per_file = 20}));
+    std::set<int64_t> deleted;
+    for (uint64_t fragment = 0; fragment < 3; ++fragment) {
+      std::vector<uint32_t> offsets;
+      for (uint32_t offset = 0; offset < 20; ++offset) {
+        if (random() % 3 != 0) continue;
+        offsets.push_back(offset);
+        deleted.insert(static_cast<int64_t>(fragment * 20 + offset));
+      }
+      if (offsets.empty()) continue;
+      const auto type = random() % 2 == 0 ? DeletionFileType::kArrowArray : DeletionFileType::kBitmap;
+      ASSERT_OK_AND_ASSIGN(dataset, world.Delete(FragmentId(fragment), offsets, type, random() % 2 == 0));
+    }
+    const auto expected = Without(all, deleted);
+    ASSERT_EQ(world.Rows(*dataset, {.batch_rows = 1 + random() % 9}), expected);
+    std::vector<uint64_t> picks(10);
+    std::vector<TestRow> picked;
+    for (uint64_t& pick : picks) picked.push_back(expected[pick = random() % expected.size()]);
+    ASSERT_OK_AND_ASSIGN(const BatchPtr taken, dataset->Take(picks));
+    ASSERT_EQ(FromBatch(*taken), picked);
+  }
+}
+
+// ---- take ----
+
+TEST_F(Scans, TakeByPosition) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world_.Delete(FragmentId(1), {0, 3}, DeletionFileType::kArrowArray));
+  ASSERT_OK_AND_ASSIGN(const BatchPtr taken, dataset->Take(std::vector<uint64_t>{27, 0, 10, 10, 12, 5}));
+  EXPECT_EQ(FromBatch(*taken), (std::vector<TestRow>{MakeRows(29, 1)[0], MakeRows(0, 1)[0], MakeRows(11, 1)[0],
+                                                     MakeRows(11, 1)[0], MakeRows(14, 1)[0], MakeRows(5, 1)[0]}));
+  ASSERT_OK_AND_ASSIGN(const BatchPtr none, dataset->Take(std::vector<uint64_t>{}));
+  EXPECT_EQ(none->num_rows(), 0);
+  EXPECT_TRUE(none->schema()->Equals(*TestSchema()));
+  ExpectError(dataset->Take(std::vector<uint64_t>{3, 28}).status(), ErrorKind::kInvalidInput,
+              "row 28 does not exist; 'test://t' has 28 rows");
+  ASSERT_OK_AND_ASSIGN(const BatchPtr narrow, dataset->Take(std::vector<uint64_t>{10}, {{"_rowaddr", "s"}}));
+  EXPECT_THAT(Numbers(*narrow, "_rowaddr"), ElementsAre(Address(1, 1)));
+  EXPECT_EQ(narrow->num_columns(), 2);
+}
+
+TEST_F(Scans, TakeByAddress) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world_.Delete(FragmentId(1), {0, 3}, DeletionFileType::kArrowArray));
+  auto at = [](uint64_t fragment, uint32_t offset) { return RowAddress(FragmentId(fragment), offset); };
+  ASSERT_OK_AND_ASSIGN(const BatchPtr taken,
+                       dataset->TakeAddresses(std::vector<RowAddress>{at(2, 9), at(0, 1), at(2, 0), at(0, 1)}));
+  EXPECT_EQ(FromBatch(*taken),
+            (std::vector<TestRow>{MakeRows(29, 1)[0], MakeRows(1, 1)[0], MakeRows(20, 1)[0], MakeRows(1, 1)[0]}));
+  ExpectError(dataset->TakeAddresses(std::vector<RowAddress>{at(0, 0), at(1, 3)}).status(), ErrorKind::kInvalidInput,
+              "row 3 of fragment 1 of 'test://t' is deleted");
+  ExpectError(dataset->TakeAddresses(std::vector<RowAddress>{at(0, 10)}).status(), ErrorKind::kInvalidInput,
+              "has 10 rows");
+  ExpectError(dataset->TakeAddresses(std::vector<RowAddress>{at(3, 0)}).status(), ErrorKind::kInvalidInput,
+              "no fragment 3");
+}
+
+// ---- columns in several files, or in none ----
+
+file::Field ExtraField(FieldId id, std::string name, bool nullable) {
+  file::Field field;
+  field.id = id;
+  field.name = std::move(name);
+  field.logical_type = "int32";
+  field.type = arrow::int32();
+  field.nullable = nullable;
+  return field;
+}
+
+file::Schema WithExtra(const file::Schema& schema, const file::Field& extra) {
+  std::vector<file::Field> fields = schema.fields();
+  fields.push_back(extra);
+  return file::Schema(std::move(fields), {});
+}
+
+TEST_F(Scans, AColumnInAFileOfItsOwnAndMissingElsewhere) {
+  const file::Field extra = ExtraField(FieldId(2), "extra", true);
+  arrow::Int32Builder builder;
+  for (int i = 0; i < 10; ++i) ASSERT_OK(builder.Append(100 + i));
+  const file::Schema alone({extra}, {});
+  const auto batch = arrow::RecordBatch::Make(alone.ToArrow(), 10, {builder.Finish().ValueOrDie()});
+  ASSERT_OK_AND_ASSIGN(const table::DataFile file,
+                       world_.WriteFile(world_.location(), "data/extra.lance", alone, *batch));
+  auto plant = [&](bool nullable) {
+    return world_.Plant([&](table::Manifest& next) {
+      next.schema = WithExtra(dataset_->schema(), ExtraField(FieldId(2), "extra", nullable));
+      next.fragments = dataset_->manifest().fragments;
+      next.fragments[1].files.push_back(file);
+    });
+  };
+  ASSERT_OK_AND_ASSIGN(const auto dataset, plant(true));
+  const BatchPtr all = ScanAll(*dataset, {});
+  EXPECT_EQ(FromBatch(*all), MakeRows(0, 30));
+  const auto& column = static_cast<const arrow::Int32Array&>(*all->GetColumnByName("extra"));
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(column.IsNull(i), i < 10 || i >= 20);
+    if (!column.IsNull(i)) {
+      EXPECT_EQ(column.Value(i), 90 + i);
+    }
+  }
+  // Only the file that has it is read.
+  world_.counting().Reset();
+  ScanAll(*dataset, {.columns = {{"extra"}}});
+  EXPECT_THAT(world_.counting().LogText(), ElementsAre("get t/data/extra.lance"));
+  ASSERT_OK_AND_ASSIGN(const BatchPtr taken, dataset->Take(std::vector<uint64_t>{12, 3}, {{"extra"}}));
+  EXPECT_EQ(static_cast<const arrow::Int32Array&>(*taken->column(0)).Value(0), 102);
+  EXPECT_TRUE(taken->column(0)->IsNull(1));
+  // Appends without the column still fit.
+  ASSERT_OK(dataset->Append(*ReaderOf({ToBatch(MakeRows(30, 1))})).status());
+
+  ASSERT_OK_AND_ASSIGN(const auto required, plant(false));
+  ExpectError(ReadAll(**required->Scan()).status(), ErrorKind::kCorruption, "no values of column 'extra'");
+  EXPECT_EQ(world_.Rows(*required, {.columns = {{"id", "s"}}}), MakeRows(0, 30));
+}
+
+TEST_F(Scans, SupersededValuesAreNotRead) {
+  // Column s of fragment 0 was rewritten: the old one is marked -2 and a new file has it.
+  const file::Schema alone({*dataset_->schema().FindByName("s")}, {});
+  std::vector<TestRow> rows = MakeRows(0, 10);
+  for (TestRow& row : rows) row.s = "new " + std::to_string(row.id);
+  const auto batch = arrow::RecordBatch::Make(alone.ToArrow(), 10, {ToBatch(rows)->column(1)});
+  ASSERT_OK_AND_ASSIGN(const table::DataFile file,
+                       world_.WriteFile(world_.location(), "data/new.lance", alone, *batch));
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world_.Plant([&](table::Manifest& next) {
+    next.fragments[0].files[0].fields[1] = -2;
+    next.fragments[0].files.push_back(file);
+  }));
+  EXPECT_EQ(world_.Rows(*dataset), Both(rows, MakeRows(10, 20)));
+}
+
+TEST_F(Scans, AColumnSplitOverFilesIsRefusedOnlyWhereItIsRead) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world_.Plant([&](table::Manifest& next) {
+    table::DataFile copy = next.fragments[0].files[0];
+    copy.fields = {-2, 1};
+    next.fragments[0].files.push_back(copy);
+  }));
+  ExpectError(dataset->Scan({.columns = {{"s"}}}).ValueOrDie()->Next().status(), ErrorKind::kNotSupported, "'s'");
+  EXPECT_EQ(ScanAll(*dataset, {.columns = {{"id"}}})->num_rows(), 30);
+}
+
+TEST_F(Scans, AFileOfAnUnknownVersionIsRefusedByName) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset,
+                       world_.Plant([&](table::Manifest& next) { next.fragments[1].files[0].path = "future.lance"; }));
+  ASSERT_OK_AND_ASSIGN(const BufferPtr bytes,
+                       world_.inner().Get("t/data/" + dataset_->manifest().fragments[1].files[0].path));
+  std::string future = bytes->ToString();
+  future[future.size() - 6] = 9;  // minor version
+  ASSERT_OK(world_.inner().Put("t/data/future.lance", arrow::Buffer::FromString(future)));
+  ExpectError(ReadAll(**dataset->Scan()).status(), ErrorKind::kNotSupported, "future.lance");
+}
+
+// ---- base paths ----
+
+TEST_F(Scans, FilesBelowBasePaths) {
+  ASSERT_OK_AND_ASSIGN(const StoreLocation root, world_.session()->stores().Resolve("memory://elsewhere/table"));
+  ASSERT_OK_AND_ASSIGN(const StoreLocation plain, world_.session()->stores().Resolve("memory://elsewhere/files"));
+  ASSERT_OK_AND_ASSIGN(table::DataFile in_root,
+                       world_.WriteFile(root, "data/a.lance", dataset_->schema(), *ToBatch(MakeRows(100, 4))));
+  ASSERT_OK_AND_ASSIGN(table::DataFile in_plain,
+                       world_.WriteFile(plain, "b.lance", dataset_->schema(), *ToBatch(MakeRows(200, 4))));
+  in_root.base_id = 0;
+  in_plain.base_id = 7;
+  const auto deleted = arrow::Buffer::FromString(table::EncodeRoaring(table::OffsetSet::FromUnsorted({1})));
+  ASSERT_OK(root.store->Put(JoinKey(root.root, "_deletions/3-1-5.bin"), deleted));
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world_.Plant([&](table::Manifest& next) {
+    next.base_paths = {{0, std::nullopt, true, "memory://elsewhere/table"},
+                       {7, "files", false, "memory://elsewhere/files"}};
+    next.fragments.push_back(
+        {FragmentId(3), {in_root}, table::DeletionFile{DeletionFileType::kBitmap, 1, 5, 1, 0}, 4, ""});
+    next.fragments.push_back({FragmentId(4), {in_plain}, std::nullopt, 4, ""});
+    next.max_fragment_id = 4;
+    next.reader_feature_flags = next.writer_feature_flags = table::flag::kBasePaths | table::flag::kDeletionFiles;
+  }));
+  const auto expected = Both(Both(MakeRows(0, 30), Without(MakeRows(100, 4), {101})), MakeRows(200, 4));
+  EXPECT_EQ(world_.Rows(*dataset), expected);
+  // An append keeps the base paths and writes its own file below the table.
+  ASSERT_OK_AND_ASSIGN(const auto appended, dataset->Append(*ReaderOf({ToBatch(MakeRows(300, 1))})));
+  EXPECT_THAT(appended->manifest().base_paths, SizeIs(2));
+  EXPECT_EQ(appended->manifest().fragments.back().files[0].base_id, std::nullopt);
+  EXPECT_EQ(world_.Rows(*appended), Both(expected, MakeRows(300, 1)));
+  ASSERT_OK_AND_ASSIGN(const auto lost, world_.Plant([](table::Manifest& next) { next.base_paths.pop_back(); }));
+  ExpectError(ReadAll(**lost->Scan()).status(), ErrorKind::kCorruption, "base path 7");
+}
+
+// ---- stable row ids ----
+
+TEST_F(Scans, StableRowIds) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world_.Plant([&](table::Manifest& next) {
+    next.reader_feature_flags = next.writer_feature_flags = table::flag::kStableRowIds;
+    next.next_row_id = 600;
+    for (uint64_t i = 0; i < 3; ++i)
+      next.fragments[i].lineage = table::LineageOfNewRows(500 - i * 100, 10, TableVersion(1));
+  }));
+  std::vector<uint64_t> expected;
+  for (uint64_t i = 0; i < 30; ++i) expected.push_back(500 - i / 10 * 100 + i % 10);
+  const BatchPtr all = ScanAll(*dataset, {.with_row_id = true, .with_row_address = true, .batch_rows = 4});
+  EXPECT_EQ(Numbers(*all, "_rowid"), expected);
+  EXPECT_EQ(Numbers(*all, "_rowaddr")[10], Address(1, 0));
+  ASSERT_OK_AND_ASSIGN(const BatchPtr taken, dataset->Take(std::vector<uint64_t>{25, 3}, {{"_rowid"}}));
+  EXPECT_THAT(Numbers(*taken, "_rowid"), ElementsAre(305, 503));
+  ASSERT_OK_AND_ASSIGN(const auto appended, dataset->Append(*ReaderOf({ToBatch(MakeRows(30, 2))})));
+  EXPECT_EQ(appended->manifest().next_row_id, 602u);
+  EXPECT_THAT(Numbers(*ScanAll(*appended, {.offset = 30, .with_row_id = true}), "_rowid"), ElementsAre(600, 601));
+  ASSERT_OK_AND_ASSIGN(const auto broken, world_.Plant([&](table::Manifest& next) {
+    next.fragments[0].lineage = table::LineageOfNewRows(0, 9, TableVersion(1));
+  }));
+  ExpectError(ReadAll(**broken->Scan({.with_row_id = true})).status(), ErrorKind::kCorruption, "10 rows and 9 row ids");
+  EXPECT_EQ(world_.Rows(*broken), MakeRows(0, 32));
+}
+
+TEST_F(Scans, StableRowIdsInAColumn) {
+  file::Field hidden = ExtraField(table::kRowIdColumn, "_rowid", false);
+  hidden.logical_type = "uint64";
+  hidden.type = arrow::uint64();
+  const file::Schema alone({hidden}, {});
+  arrow::UInt64Builder builder;
+  for (uint64_t i = 0; i < 10; ++i) ASSERT_OK(builder.Append(70 - i));
+  const auto batch = arrow::RecordBatch::Make(alone.ToArrow(), 10, {builder.Finish().ValueOrDie()});
+  ASSERT_OK_AND_ASSIGN(const table::DataFile file,
+                       world_.WriteFile(world_.location(), "data/ids.lance", alone, *batch));
+  ::lance::table::DataFragment spilled;
+  spilled.mutable_row_ids_in_column();
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world_.Plant([&](table::Manifest& next) {
+    next.reader_feature_flags = next.writer_feature_flags = table::flag::kStableRowIds | table::flag::kSpilledLineage;
+    next.fragments.resize(1);
+    next.fragments[0].files.push_back(file);
+    next.fragments[0].lineage = spilled.SerializeAsString();
+  }));
+  EXPECT_THAT(Numbers(*ScanAll(*dataset, {.with_row_id = true}), "_rowid"),
+              ElementsAre(70, 69, 68, 67, 66, 65, 64, 63, 62, 61));
+  EXPECT_EQ(world_.Rows(*dataset), MakeRows(0, 10));
+}
+
+}  // namespace
+}  // namespace javelin

@@ -1,0 +1,115 @@
+#include "javelin/dataset/write_internal.h"
+
+#include <arrow/record_batch.h>
+
+#include "javelin/base/error.h"
+#include "javelin/dataset/data_files_internal.h"
+#include "javelin/dataset/incoming_rows_internal.h"
+#include "javelin/table/commit.h"
+#include "javelin/table/feature_flags.h"
+
+namespace javelin::internal {
+
+namespace {
+
+constexpr file::FileVersion kWrittenVersion{2, 2};
+
+arrow::Status CheckOptions(const WriteOptions& options) {
+  if (options.max_rows_per_file == 0) return InvalidInput("max_rows_per_file must not be 0");
+  if (options.max_bytes_per_file == 0) return InvalidInput("max_bytes_per_file must not be 0");
+  if (options.max_commit_retries < 0)
+    return InvalidInput("max_commit_retries must not be negative, it is {}", options.max_commit_retries);
+  const file::FileVersion version = options.data_storage_version.value_or(kWrittenVersion);
+  if (version != kWrittenVersion)
+    return NotSupported("writing data files of version {}; this version writes 2.2", file::ToString(version));
+  return arrow::Status::OK();
+}
+
+arrow::Status CheckCanFollow(const DatasetState& table) {
+  ARROW_RETURN_NOT_OK(table::CheckWritable(table.manifest()));
+  if (table::IsDetached(table.manifest().version))
+    return NotSupported("a commit on the detached version {} of '{}'", table.manifest().version, table.location.uri);
+  return arrow::Status::OK();
+}
+
+arrow::Status CheckAppendable(const DatasetState& table) {
+  ARROW_RETURN_NOT_OK(CheckCanFollow(table));
+  const std::string& version = table.manifest().data_format_version;
+  if (version == file::ToString(kWrittenVersion)) return arrow::Status::OK();
+  return NotSupported("appending to '{}', whose data files have version {}; this version writes 2.2",
+                      table.location.uri, version);
+}
+
+// What is written and how it is committed.
+struct Plan {
+  file::Schema written;  // the columns of the new files
+  table::Operation operation;
+  bool creates = false;
+};
+
+arrow::Result<Plan> PlanWrite(const DatasetState& table, const arrow::Schema& given, WriteMode mode) {
+  Plan plan;
+  if (mode == WriteMode::kAppend) {
+    ARROW_RETURN_NOT_OK(CheckAppendable(table));
+    ARROW_ASSIGN_OR_RAISE(plan.written, ColumnsOfAppend(given, table.manifest().schema));
+    plan.operation = table::Append{};
+    return plan;
+  }
+  plan.creates = table.loaded.manifest == nullptr;
+  if (!plan.creates) ARROW_RETURN_NOT_OK(CheckCanFollow(table));
+  ARROW_ASSIGN_OR_RAISE(plan.written, file::Schema::FromArrow(given));
+  table::Overwrite overwrite;
+  overwrite.schema = plan.written;
+  overwrite.data_format_version = file::ToString(kWrittenVersion);
+  plan.operation = std::move(overwrite);
+  return plan;
+}
+
+arrow::Status CopyRows(arrow::RecordBatchReader& data, const file::Schema& target, DataFilesWriter& writer) {
+  ARROW_ASSIGN_OR_RAISE(const IncomingRows rows, IncomingRows::Make(*data.schema(), target));
+  while (true) {
+    std::shared_ptr<arrow::RecordBatch> batch;
+    ARROW_RETURN_NOT_OK(data.ReadNext(&batch));
+    if (batch == nullptr) return arrow::Status::OK();
+    if (batch->num_rows() == 0) continue;
+    ARROW_ASSIGN_OR_RAISE(const auto shaped, rows.Shape(*batch));
+    ARROW_RETURN_NOT_OK(writer.Write(*shaped));
+  }
+}
+
+arrow::Result<std::vector<table::Fragment>> WriteFiles(arrow::RecordBatchReader& data, const file::Schema& target,
+                                                       DataFilesWriter& writer) {
+  ARROW_RETURN_NOT_OK(CopyRows(data, target, writer));
+  return writer.Finish();
+}
+
+}  // namespace
+
+arrow::Result<table::LoadedManifest> WriteRows(const DatasetState& table, arrow::RecordBatchReader& data,
+                                               const WriteOptions& options) {
+  ARROW_RETURN_NOT_OK(CheckOptions(options));
+  ARROW_ASSIGN_OR_RAISE(Plan plan, PlanWrite(table, *data.schema(), options.mode));
+  const Resources& resources = table.session->resources();
+  DataFilesWriter writer(resources, table.location, plan.written,
+                         {options.max_rows_per_file, options.max_bytes_per_file});
+  auto fragments = WriteFiles(data, plan.written, writer);
+  if (!fragments.ok()) {
+    writer.Discard();
+    return fragments.status();
+  }
+
+  table::Transaction transaction;
+  if (auto* append = std::get_if<table::Append>(&plan.operation)) append->fragments = *std::move(fragments);
+  if (auto* overwrite = std::get_if<table::Overwrite>(&plan.operation)) overwrite->fragments = *std::move(fragments);
+  transaction.operation = std::move(plan.operation);
+  const table::CommitOptions commit{
+      .max_retries = options.max_commit_retries,
+      .scheme_of_new_table = options.enable_v2_manifest_paths ? table::NamingScheme::kV2 : table::NamingScheme::kV1};
+  auto committed = table::CommitTransaction(resources, table.location, plan.creates ? nullptr : &table.loaded,
+                                            std::move(transaction), commit);
+  // With an unknown outcome a manifest may refer to the files.
+  if (!committed.ok() && !HasKind(committed.status(), ErrorKind::kOutcomeUnknown)) writer.Discard();
+  return committed;
+}
+
+}  // namespace javelin::internal
