@@ -79,6 +79,7 @@ std::string TrimSlashes(std::string text) {
 StoreRegistry::StoreRegistry(Resources resources) : resources_(std::move(resources)), mutex_(*resources_.runtime) {}
 
 arrow::Result<StoreLocation> StoreRegistry::Resolve(const std::string& uri, const std::map<std::string, std::string>& options) {
+  if (auto registered = ResolveRegistered(uri)) return *std::move(registered);
   ARROW_ASSIGN_OR_RAISE(const ParsedUri parsed, ParseUri(uri));
   if (parsed.scheme == "memory") return ResolveMemory(uri, parsed.rest, options);
   if (parsed.scheme.empty()) return ResolveLocal(parsed.rest, options);
@@ -87,6 +88,20 @@ arrow::Result<StoreLocation> StoreRegistry::Resolve(const std::string& uri, cons
   if (path.starts_with("localhost/")) path.erase(0, std::string("localhost").size());
   if (!path.starts_with('/')) return InvalidInput("'{}' names a host; a file URI is file:///absolute/path", uri);
   return ResolveLocal(path, options);
+}
+
+void StoreRegistry::Register(const std::string& uri_prefix, std::shared_ptr<ObjectStore> store) {
+  std::lock_guard lock(mutex_);
+  registered_[uri_prefix] = std::move(store);
+}
+
+// The longest prefix counts.
+std::optional<StoreLocation> StoreRegistry::ResolveRegistered(const std::string& uri) {
+  std::lock_guard lock(mutex_);
+  for (auto entry = registered_.rbegin(); entry != registered_.rend(); ++entry) {
+    if (uri.starts_with(entry->first)) return StoreLocation{entry->second, TrimSlashes(uri.substr(entry->first.size())), uri};
+  }
+  return std::nullopt;
 }
 
 arrow::Result<StoreLocation> StoreRegistry::ResolveLocal(const std::string& path, const std::map<std::string, std::string>& options) {

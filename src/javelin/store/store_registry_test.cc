@@ -58,6 +58,20 @@ TEST_F(StoreRegistryTest, MemoryStoresAreSharedByName) {
   EXPECT_EQ(registry_.Resolve("memory://m").ValueOrDie().root, "");
 }
 
+TEST_F(StoreRegistryTest, RegisteredPrefixesComeFirst) {
+  const auto bucket = registry_.Resolve("memory://bucket/x").ValueOrDie().store;
+  const auto folder = registry_.Resolve("memory://folder/x").ValueOrDie().store;
+  registry_.Register("test://bucket/", bucket);
+  registry_.Register("test://bucket/folder/", folder);
+  const auto table = registry_.Resolve("test://bucket/a/table/").ValueOrDie();
+  EXPECT_EQ(table.store, bucket);
+  EXPECT_EQ(table.root, "a/table");
+  EXPECT_EQ(table.uri, "test://bucket/a/table/");
+  EXPECT_EQ(registry_.Resolve("test://bucket/folder/table").ValueOrDie().store, folder);
+  EXPECT_EQ(registry_.Resolve("test://bucket/folder/table").ValueOrDie().root, "table");
+  EXPECT_EQ(FailureOf("test://other/table"), ErrorKind::kNotSupported);
+}
+
 TEST_F(StoreRegistryTest, RefusesWhatItCannotServe) {
   EXPECT_EQ(FailureOf("gopher://host/table"), ErrorKind::kNotSupported);
   for (const char* uri : {"", "/", "file://host/table", "file:/tmp/t", "file:///tmp/%2", "file:///tmp/%zz", "memory://", "memory:///t"}) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "javelin/base/resources.h"
@@ -42,6 +43,7 @@ class StoreRegistry {
   void Register(const std::string& uri_prefix, std::shared_ptr<ObjectStore> store);
 
  private:
+  std::optional<StoreLocation> ResolveRegistered(const std::string& uri);
   arrow::Result<StoreLocation> ResolveLocal(const std::string& path, const std::map<std::string, std::string>& options);
   arrow::Result<StoreLocation> ResolveMemory(const std::string& uri, const std::string& rest,
                                              const std::map<std::string, std::string>& options);
@@ -49,7 +51,8 @@ class StoreRegistry {
 
   Resources resources_;
   Mutex mutex_;
-  std::map<std::string, std::shared_ptr<ObjectStore>> stores_;  // guarded by mutex_
+  std::map<std::string, std::shared_ptr<ObjectStore>> stores_;      // guarded by mutex_
+  std::map<std::string, std::shared_ptr<ObjectStore>> registered_;  // by URI prefix; guarded by mutex_
 };
 
 // ---- decorators: each wraps a store and forwards what it does not change ----
