@@ -3,6 +3,7 @@
 #include "javelin/base/error.h"
 #include "javelin/memwal/fresh_view_internal.h"
 #include "javelin/memwal/shard_listing.h"
+#include "javelin/memwal/shard_listing.h"
 #include "javelin/memwal/writer_registry.h"
 #include "javelin/table/mem_wal_details.h"
 

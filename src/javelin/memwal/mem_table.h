@@ -62,8 +62,10 @@ class MemTable {
   // Internal: `end` is not in the store.
   arrow::Result<uint64_t> ApplyIndexes(LocalBatch end);
   // The second half: the rows below `end` are in every index.
-  void AdvanceIndexed(LocalBatch end) { indexed_.RaiseTo(end.value()); }
-  LocalBatch indexed() const { return LocalBatch(indexed_.Get()); }
+  void AdvanceIndexed(LocalBatch end) { indexed_->RaiseTo(end.value()); }
+  LocalBatch indexed() const { return LocalBatch(indexed_->Get()); }
+  // The cursor itself, for those who wait for it without keeping the rows.
+  std::shared_ptr<const MonotonicCount> indexed_cursor() const { return indexed_; }
 
   // Batches of this table that are in the log.
   LocalBatch durable() const { return LocalEnd(GlobalBatch(context_->durable->Get()), store_.global_offset(), store_.committed()); }
@@ -84,7 +86,7 @@ class MemTable {
   const Generation generation_;
   BatchStore store_;
   std::unique_ptr<KeyIndex> key_index_;
-  MonotonicCount indexed_;
+  const std::shared_ptr<MonotonicCount> indexed_ = std::make_shared<MonotonicCount>();
   MonotonicCount last_entry_;
 };
 

@@ -56,6 +56,7 @@ void ShardWriter::Abort() {
 ShardWriter::~ShardWriter() {
   if (impl_->state->runtime().CheckProcess().ok()) {
     impl_->Abort();
+    impl_->state->ReleaseRows();
   } else {
     // In a forked child the tasks' threads and whatever they held are the parent's: nothing here can be ended.
     new std::shared_ptr<Impl>(std::move(impl_));

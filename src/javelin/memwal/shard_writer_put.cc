@@ -70,7 +70,8 @@ arrow::Result<std::shared_ptr<const Ticket::State>> ShardWriter::Impl::Insert(co
   // Remembered before the freeze below can swap the table: its own end is what this put waits for.
   auto ticket = std::make_shared<Ticket::State>();
   ticket->writer = state;
-  ticket->table = active;
+  ticket->durable_write = plan.options.durable_write;
+  ticket->indexed = active->indexed_cursor();
   ticket->indexed_target = active->store().committed();
   ticket->durable_target = active->store().global_end();
   ticket->token = fmt::format("{}:{}:{}", shard_id, state->epoch(), ticket->durable_target);

@@ -45,8 +45,8 @@ std::optional<arrow::Status> Ticket::State::Outcome() const {
   if (!failure.ok()) {
     return WithContext(failure, "the writer failed before this put was acknowledged (its rows may or may not be in the log)");
   }
-  const bool durable = !table->context().durable_write || writer->durable_end() >= durable_target;
-  if (durable && table->indexed() >= indexed_target) return arrow::Status::OK();
+  const bool durable = !durable_write || writer->durable_end() >= durable_target;
+  if (durable && indexed->Get() >= indexed_target.value()) return arrow::Status::OK();
   if (!writer->ended()) return std::nullopt;
   return Closed("the writer of shard {} was stopped before this put was acknowledged; its rows may or may not be in the log",
                 writer->manifests()->shard().ToString());

@@ -11,10 +11,11 @@
 namespace javelin::memwal {
 
 // Targets are remembered at the insert, before a freeze can swap the active MemTable: `indexed` counts the batches of that one
-// table, `durable` those of the writer (row V5).
+// table, `durable` those of the writer (row V5). Holds cursors only, so that a ticket that is kept keeps no rows.
 struct Ticket::State {
   std::shared_ptr<WriterState> writer;
-  std::shared_ptr<const MemTable> table;
+  bool durable_write = true;
+  std::shared_ptr<const MonotonicCount> indexed;
   LocalBatch indexed_target;
   GlobalBatch durable_target;
   std::string token;

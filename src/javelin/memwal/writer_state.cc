@@ -38,13 +38,17 @@ void WriterState::End() {
 
 arrow::Status WriterState::Usable() const {
   ARROW_RETURN_NOT_OK(poison_.Check());
-  if (ended()) return Closed("the writer of shard {} (epoch {}) was closed: open a new one", manifests_->shard().ToString(), epoch_);
-  return arrow::Status::OK();
+  return ended() ? Ended() : arrow::Status::OK();
+}
+
+arrow::Status WriterState::Ended() const {
+  return Closed("the writer of shard {} (epoch {}) was closed: open a new one", manifests_->shard().ToString(), epoch_);
 }
 
 arrow::Result<std::vector<MemTableView>> WriterState::Snapshot() const {
   ARROW_RETURN_NOT_OK(Usable());
   const auto set = resident();
+  if (set->tables.empty()) return Ended();
   std::vector<MemTableView> views;
   // Newest first: the cursors move from older to newer rows, so what is read later of an older table reaches at least as far.
   for (auto table = set->tables.rbegin(); table != set->tables.rend(); ++table) {

@@ -42,6 +42,8 @@ class WriterState {
 
   std::shared_ptr<const ResidentSet> resident() const;
   void ReplaceResident(ResidentSet tables);
+  // After the tasks have ended: lets go of the rows, whoever still holds this state.
+  void ReleaseRows() { ReplaceResident({}); }
 
   // ---- failure and end ----
   // Keeps the first terminal failure, with shard and epoch in its fields, and wakes every waiter.
@@ -62,6 +64,8 @@ class WriterState {
   arrow::Result<std::vector<MemTableView>> Snapshot() const;
 
  private:
+  arrow::Status Ended() const;
+
   const Resources resources_;
   const std::shared_ptr<ShardManifestStore> manifests_;
   const Epoch epoch_;
