@@ -11,13 +11,14 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 # The launcher is a small `env` wrapper so that every way of building gets the same cache keys:
-# base_dir makes paths relative, no_hash_dir lets two checkouts share results.
+# base_dir makes paths relative, no_hash_dir lets two checkouts share results. Time stamps of headers are not sloppy on
+# purpose: a header that changes while a file compiles would leave a wrong object under the right key.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env
       "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_SLOPPINESS=pch_defines,time_macros
       ${CCACHE_PROGRAM})
 endif()
 
