@@ -17,30 +17,30 @@
 namespace javelin {
 
 enum class ErrorKind {
-  kInvalidInput,             // bad data, schema, option or argument: fix the caller; nothing was changed
-  kNotSupported,             // legal, but not (yet) handled: refused rather than answered in part
-  kNotFound,                 // object, version, shard or table does not exist
-  kAlreadyExists,            // a create met an existing object
-  kPrecondition,             // a conditional write lost: the object changed meanwhile
-  kFencedPeerClaimedEpoch,   // another writer claimed the shard: drop this writer
-  kFencedPersistenceFailure, // this writer cannot vouch for its log any more: reopen it (replays)
-  kBackpressure,             // data was not accepted: retry later
-  kVersionConflict,          // shard manifest race, after retries
-  kSealed,                   // the shard is sealed: no claim until it is unsealed or dropped
-  kClaimLost,                // another claimer won the epoch
-  kWalGap,                   // a WAL position is missing below the tip: operator
-  kWalCorrupt,               // a WAL object does not decode: operator
-  kIncompatibleConflict,     // a concurrent commit makes this one meaningless
-  kRetryableConflict,        // a concurrent commit touched the same rows: run the operation again
-  kOutcomeUnknown,           // a conditional write whose answer was lost and that reading could not resolve
-  kCorruption,               // manifest, data, deletion or index file does not decode
-  kTransient,                // the store failed in a way that may pass
-  kDenied,                   // the store refused the credentials
-  kIO,                       // any other failure of the store
-  kOutOfMemory,              // the memory budget does not allow it
-  kCancelled,                // the work was dropped before it ran
-  kClosed,                   // the handle was closed, aborted, or crossed a fork
-  kInternal,                 // a broken invariant: a bug of ours
+  kInvalidInput,              // bad data, schema, option or argument: fix the caller; nothing was changed
+  kNotSupported,              // legal, but not (yet) handled: refused rather than answered in part
+  kNotFound,                  // object, version, shard or table does not exist
+  kAlreadyExists,             // a create met an existing object
+  kPrecondition,              // a conditional write lost: the object changed meanwhile
+  kFencedPeerClaimedEpoch,    // another writer claimed the shard: drop this writer
+  kFencedPersistenceFailure,  // this writer cannot vouch for its log any more: reopen it (replays)
+  kBackpressure,              // data was not accepted: retry later
+  kVersionConflict,           // shard manifest race, after retries
+  kSealed,                    // the shard is sealed: no claim until it is unsealed or dropped
+  kClaimLost,                 // another claimer won the epoch
+  kWalGap,                    // a WAL position is missing below the tip: operator
+  kWalCorrupt,                // a WAL object does not decode: operator
+  kIncompatibleConflict,      // a concurrent commit makes this one meaningless
+  kRetryableConflict,         // a concurrent commit touched the same rows: run the operation again
+  kOutcomeUnknown,            // a conditional write whose answer was lost and that reading could not resolve
+  kCorruption,                // manifest, data, deletion or index file does not decode
+  kTransient,                 // the store failed in a way that may pass
+  kDenied,                    // the store refused the credentials
+  kIO,                        // any other failure of the store
+  kOutOfMemory,               // the memory budget does not allow it
+  kCancelled,                 // the work was dropped before it ran
+  kClosed,                    // the handle was closed, aborted, or crossed a fork
+  kInternal,                  // a broken invariant: a bug of ours
 };
 
 // "InvalidInput", "Fenced(PeerClaimedEpoch)", ...: the same word on every surface.
@@ -79,9 +79,9 @@ arrow::Status WithField(const arrow::Status& status, std::string name, std::stri
 arrow::Status AsKind(const arrow::Status& status, ErrorKind kind, std::string_view context);
 
 // One short constructor per kind, so that call sites read as one line: InvalidInput("column '{}' is missing", name).
-#define JAVELIN_DEFINE_ERROR(Name)                                                       \
-  template <typename... Args>                                                            \
-  arrow::Status Name(fmt::format_string<Args...> format, Args&&... args) {               \
+#define JAVELIN_DEFINE_ERROR(Name)                                                          \
+  template <typename... Args>                                                               \
+  arrow::Status Name(fmt::format_string<Args...> format, Args&&... args) {                  \
     return MakeError(ErrorKind::k##Name, fmt::format(format, std::forward<Args>(args)...)); \
   }
 JAVELIN_DEFINE_ERROR(InvalidInput)

@@ -2,7 +2,8 @@
 //
 // Product code asks at the place of the bug:
 //     if (!runtime.PlantedBug("wal.no_fence_check")) ARROW_RETURN_NOT_OK(CheckFence());
-// In production the answer is always false, at the cost of a branch. A Simulation answers true for the names it planted.
+// In production the answer is always false, at the cost of a branch. A Simulation answers true for the names it
+// planted.
 #pragma once
 
 #include <map>

@@ -16,8 +16,9 @@ arrow::Status MemoryBudget::Reserve(int64_t bytes, const char* what) {
   int64_t used = used_.load();
   do {
     if (bytes > limit_ - used) {
-      return OutOfMemory("{} needs {} bytes, but {} of the memory limit of {} bytes are in use; raise the limit or do less at once",
-                         what, bytes, used, limit_);
+      return OutOfMemory(
+          "{} needs {} bytes, but {} of the memory limit of {} bytes are in use; raise the limit or do less at once",
+          what, bytes, used, limit_);
     }
   } while (!used_.compare_exchange_weak(used, used + bytes));
   return arrow::Status::OK();

@@ -188,7 +188,7 @@ class StrandState : public std::enable_shared_from_this<StrandState> {
   const std::string name_;
   const PoolKind kind_;
   Mutex mutex_;
-  std::deque<Job> queue_;            // all below guarded by mutex_
+  std::deque<Job> queue_;  // all below guarded by mutex_
   bool closed_ = false;
   bool has_turn_ = false;            // a turn is queued or runs
   bool running_ = false;             // a job runs
@@ -307,6 +307,7 @@ Strand::Strand(Runtime& runtime, std::string name, PoolKind kind)
     : state_(std::make_shared<internal::StrandState>(runtime, std::move(name), kind)) {}
 Strand::~Strand() { Close(); }
 bool Strand::Post(Job job) { return state_->Post(std::move(job)); }
+bool Strand::PostTo(internal::StrandState& strand, Job job) { return strand.Post(std::move(job)); }
 void Strand::Close() { state_->Close(); }
 void Strand::Drain() {
   internal::RequireMayWait("Strand::Drain");

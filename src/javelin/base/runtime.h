@@ -2,7 +2,8 @@
 //
 // Code is written blocking. Two implementations run the same code: MakeThreadRuntime() (pools of real threads) and
 // Simulation (base/simulation.h: one baton, virtual time, every interleaving from one seed). Nothing outside
-// base/runtime* and base/simulation* names a thread, a clock, a sleep or a random device; scripts/check_layers proves it.
+// base/runtime* and base/simulation* names a thread, a clock, a sleep or a random device; scripts/check_layers proves
+// it.
 //
 // Contexts:   T  a spawned task or a thread from outside (Python, tests)
 //             S  a strand job         C  a CPU job         B  a timer or wait-list callback
@@ -41,6 +42,8 @@ using Job = std::function<void()>;
 enum class PoolKind { kIo, kCpu };
 
 class Runtime;
+template <typename T>
+class Cell;
 namespace internal {
 // What an implementation provides (base/runtime_internal.h) and what is built on top of it once (base/runtime.cc).
 class MutexState;
@@ -110,8 +113,8 @@ class Runtime {
 };
 
 struct ThreadRuntimeOptions {
-  int max_io_threads = 256;  // the blocking-I/O pool grows when nothing is idle, up to this
-  int cpu_threads = 0;       // 0 = one per core
+  int max_io_threads = 256;                       // the blocking-I/O pool grows when nothing is idle, up to this
+  int cpu_threads = 0;                            // 0 = one per core
   Duration idle_life = std::chrono::seconds(10);  // a thread without work for so long ends
 };
 // The last reference to go waits for every task, queued job and running callback; timers still pending are dropped.
@@ -161,6 +164,9 @@ class Strand {
 
  private:
   friend class Ticker;
+  template <typename T>
+  friend class Cell;
+  static bool PostTo(internal::StrandState& strand, Job job);
   std::shared_ptr<internal::StrandState> state_;
 };
 
@@ -215,8 +221,8 @@ struct CellState {
   explicit CellState(Runtime& runtime) : mutex(runtime), event(runtime) {}
   Mutex mutex;
   Event event;
-  std::shared_ptr<const arrow::Result<T>> result;         // guarded by mutex until set; constant afterwards
-  std::vector<std::function<void()>> continuations;       // guarded by mutex
+  std::shared_ptr<const arrow::Result<T>> result;    // guarded by mutex until set; constant afterwards
+  std::vector<std::function<void()>> continuations;  // guarded by mutex
   void Resolve(arrow::Result<T> value);
 };
 }  // namespace internal
@@ -235,7 +241,7 @@ class Cell {
     return *state_->result;
   }
   // Posts job(result) to the strand once the result is there (at once if it already is). Any context.
-  // If the strand is closed by then, the job is dropped.
+  // If the strand is closed or destroyed by then, the job is dropped.
   void Then(Strand& strand, std::function<void(const arrow::Result<T>&)> job) const;
   // Calls back in context B once the result is there (at once if it already is). Any context.
   void OnSet(std::function<void(const arrow::Result<T>&)> callback) const;
@@ -294,9 +300,10 @@ void Cell<T>::OnSet(std::function<void(const arrow::Result<T>&)> callback) const
 
 template <typename T>
 void Cell<T>::Then(Strand& strand, std::function<void(const arrow::Result<T>&)> job) const {
-  auto state = state_;
-  Strand* target = &strand;
-  OnSet([state, target, job](const arrow::Result<T>&) { target->Post([state, job] { job(*state->result); }); });
+  // The cycle state -> continuation -> state ends when the cell resolves, which it always does.
+  OnSet([state = state_, target = strand.state_, job](const arrow::Result<T>&) {
+    Strand::PostTo(*target, [state, job] { job(*state->result); });
+  });
 }
 
 }  // namespace javelin

@@ -271,6 +271,21 @@ TEST_P(RuntimeContract, CellDeliversOneResult) {
   });
 }
 
+TEST_P(RuntimeContract, CellMayOutliveTheStrandOfItsContinuation) {
+  Run([](Runtime& runtime) {
+    CellSetter<int> setter(runtime);
+    bool ran = false;
+    auto witness = std::make_shared<int>(0);
+    {
+      Strand strand(runtime, "strand");
+      setter.cell().Then(strand, [&ran, witness](const arrow::Result<int>&) { ran = true; });
+    }
+    setter.Set(1);
+    EXPECT_FALSE(ran);
+    EXPECT_EQ(witness.use_count(), 1);
+  });
+}
+
 TEST_P(RuntimeContract, CellOfADroppedSetterIsCancelled) {
   Run([](Runtime& runtime) {
     Cell<Unit> cell;
@@ -339,7 +354,8 @@ TEST_P(RuntimeContract, EventWakesAllAndRespectsDeadlines) {
     EXPECT_GE(runtime.Now(), deadline);
     EXPECT_FALSE(event.Wait(runtime.Now() - milliseconds(1)));
     std::vector<TaskHandle> tasks;
-    for (int i = 0; i < 5; ++i) tasks.push_back(runtime.Spawn("waiter", [event]() mutable { EXPECT_TRUE(event.Wait()); }));
+    for (int i = 0; i < 5; ++i)
+      tasks.push_back(runtime.Spawn("waiter", [event]() mutable { EXPECT_TRUE(event.Wait()); }));
     event.Set();
     for (TaskHandle& task : tasks) task.Join();
     EXPECT_TRUE(event.Wait(runtime.Now() - milliseconds(1)));

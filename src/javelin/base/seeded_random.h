@@ -13,7 +13,9 @@ class SeededRandom {
 
   uint64_t Next() { return Mix(state_ += 0x9e3779b97f4a7c15u); }
   // Uniform in [0, limit); limit > 0.
-  uint64_t Below(uint64_t limit) { return static_cast<uint64_t>((static_cast<unsigned __int128>(Next()) * limit) >> 64); }
+  uint64_t Below(uint64_t limit) {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(Next()) * limit) >> 64);
+  }
   // Uniform in [low, high].
   int64_t Between(int64_t low, int64_t high) { return low + static_cast<int64_t>(Below(high - low + 1)); }
   // True once in n on average; never for n = 0.

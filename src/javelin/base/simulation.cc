@@ -8,11 +8,13 @@
 namespace javelin {
 
 SyncHook AtHit(uint64_t n, SyncAction action) {
-  return [n, action = std::move(action)](const SyncHit& hit) { return hit.count == n ? action : SyncAction::Continue(); };
+  return
+      [n, action = std::move(action)](const SyncHit& hit) { return hit.count == n ? action : SyncAction::Continue(); };
 }
 
 Simulation::Simulation(uint64_t seed, SimulationOptions options)
-    : scheduler_(std::make_shared<internal::SimScheduler>(seed, options)), runtime_(internal::MakeSimRuntime(scheduler_)) {}
+    : scheduler_(std::make_shared<internal::SimScheduler>(seed, options)),
+      runtime_(internal::MakeSimRuntime(scheduler_)) {}
 
 Simulation::~Simulation() { scheduler_->Clear(); }
 
@@ -28,7 +30,9 @@ ActorId Simulation::current_actor() const { return scheduler_->CurrentActor().id
 arrow::Status Simulation::RunAll() { return scheduler_->RunAll(); }
 void Simulation::LandRequests() { scheduler_->LandRequests(); }
 
-void Simulation::OnSyncPoint(std::string name, SyncHook hook) { scheduler_->OnSyncPoint(std::move(name), std::move(hook)); }
+void Simulation::OnSyncPoint(std::string name, SyncHook hook) {
+  scheduler_->OnSyncPoint(std::move(name), std::move(hook));
+}
 uint64_t Simulation::sync_points_passed() const { return scheduler_->sync_points; }
 
 void Simulation::PlantBug(std::string_view name) { scheduler_->planted_bugs.Plant(name); }

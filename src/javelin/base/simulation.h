@@ -1,8 +1,9 @@
 // A whole world from one seed: actors (simulated processes), virtual time, every interleaving, crashes and stalls.
 //
 // Product code runs unchanged on `simulation.runtime()`. Every task is a real thread, but only the one that holds the
-// baton runs; the baton moves inside Mutex, Event, Sleep, Spawn, Join, store calls and SyncPoints, to a task that the seed
-// picks. The same seed gives the same run, which `trace_hash` proves. Actors meet only in a SimStore (store/sim_store.h).
+// baton runs; the baton moves inside Mutex, Event, Sleep, Spawn, Join, store calls and SyncPoints, to a task that the
+// seed picks. The same seed gives the same run, which `trace_hash` proves. Actors meet only in a SimStore
+// (store/sim_store.h).
 //
 // Use one from one thread. Between construction, RunAll and destruction that thread may use the runtime for what does
 // not block (posting, locks that are free, events that are set); everything else belongs into an actor.
@@ -27,11 +28,12 @@ class SimScheduler;
 }
 
 struct SimulationOptions {
-  bool stalls = true;  // tasks stall and actors freeze, in half of the seeds
+  bool stalls = true;                // tasks stall and actors freeze, in half of the seeds
   int longest_freeze_exponent = 40;  // a freeze lasts 2^0 .. 2^this ns; 43 for rules that speak of hours
-  Duration wait_limit = std::chrono::minutes(10);  // a wait without deadline that lasts longer is reported as a deadlock
-  uint64_t max_switches = 20'000'000;              // more is reported as a run that does not end
-  bool log = false;                                // keep the trace as text too
+  Duration wait_limit =
+      std::chrono::minutes(10);        // a wait without deadline that lasts longer is reported as a deadlock
+  uint64_t max_switches = 20'000'000;  // more is reported as a run that does not end
+  bool log = false;                    // keep the trace as text too (JAVELIN_SIM_LOG=1 prints it)
 };
 
 using ActorId = int;

@@ -5,7 +5,8 @@
 namespace javelin::internal {
 namespace {
 
-// The primitives know their scheduler by a plain pointer where it owns them (the end of a task), else they keep it alive.
+// The primitives know their scheduler by a plain pointer where it owns them (the end of a task), else they keep it
+// alive.
 class SimMutex final : public MutexState {
  public:
   explicit SimMutex(std::shared_ptr<SimScheduler> scheduler) : scheduler_(std::move(scheduler)) {}

@@ -1,6 +1,8 @@
 #include "javelin/base/simulation_scheduler_internal.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "javelin/base/error.h"
@@ -28,10 +30,17 @@ double Seconds(TimePoint time) { return std::chrono::duration<double>(time.time_
 }  // namespace
 
 SimScheduler::SimScheduler(uint64_t s, const SimulationOptions& o)
-    : seed(s), options(o), setup_random(s, 0), schedule_random(s, 1), fault_random(s, 2), crash_random(s, 3),
-      product_random(s, 4), plan_random(s, 5) {
+    : seed(s),
+      options(o),
+      setup_random(s, 0),
+      schedule_random(s, 1),
+      fault_random(s, 2),
+      crash_random(s, 3),
+      product_random(s, 4),
+      plan_random(s, 5) {
   switch_one_in_ = kSwitchOneIn[setup_random.Below(4)];
   stalls_ = setup_random.OneIn(2) && options.stalls;
+  print_log_ = std::getenv("JAVELIN_SIM_LOG") != nullptr;
   io_slots_ = setup_random.Between(1, 4);
   cpu_slots_ = setup_random.Between(1, 2);
   auto test = std::make_unique<SimActor>();
@@ -102,8 +111,7 @@ std::shared_ptr<Baton> SimScheduler::RunTask(SimTask& task) {
   try {
     ContextScope scope(task.context);
     if (!task.actor->dead) task.body();
-  } catch (const CrashUnwind&) {
-  }
+  } catch (const CrashUnwind&) {}
   {
     // A task of a dead actor that never started ends here too: what its closure must complete is completed.
     ContextScope scope(Context::kTask);
@@ -119,9 +127,10 @@ std::shared_ptr<Baton> SimScheduler::RunTask(SimTask& task) {
 }
 
 void SimScheduler::EndTask(SimTask& task) {
-  ++no_switch_;
-  task.state_for_join->ended().Set();
-  --no_switch_;
+  {
+    NoSwitchScope scope(*this);
+    task.state_for_join->ended().Set();
+  }
   if (task.pool) {
     SimActor::Pool& pool = task.actor->pools[static_cast<int>(*task.pool)];
     --pool.running;
@@ -174,16 +183,19 @@ void SimScheduler::StartQueued(SimActor::Pool& pool) {
 bool SimScheduler::CrashPoint() {
   SimTask* me = Current();
   if (me == nullptr || !me->actor->dead) return false;
-  if (std::uncaught_exceptions() == 0 && !me->dropping && me->foreign_depth == 0 && no_switch_ == 0) throw CrashUnwind{};
+  if (std::uncaught_exceptions() == 0 && !me->dropping && me->foreign_depth == 0 && no_switch_ == 0)
+    throw CrashUnwind{};
   if (++me->quiet_calls > kMostQuietCalls) {
-    RuntimeRuleBroken(fmt::format("task '{}' of crashed actor '{}' does not end; does a destructor loop?", me->name, me->actor->name));
+    RuntimeRuleBroken(fmt::format("task '{}' of crashed actor '{}' does not end; does a destructor loop?", me->name,
+                                  me->actor->name));
   }
   return true;
 }
 
 bool SimScheduler::Block(const SimWait& wait) {
   SimTask* me = Current();
-  if (me == nullptr) RuntimeRuleBroken(fmt::format("waiting for {} outside of an actor; start one with StartActor", wait.what));
+  if (me == nullptr)
+    RuntimeRuleBroken(fmt::format("waiting for {} outside of an actor; start one with StartActor", wait.what));
   if (no_switch_ > 0) RuntimeRuleBroken(fmt::format("waiting for {} in a hook or store event", wait.what));
   me->state = SimTask::State::kBlocked;
   me->wait = wait;
@@ -205,7 +217,9 @@ void SimScheduler::Wake(SimTask& task, bool timed_out) {
   MakeReady(task);
 }
 
-void SimScheduler::Stall(Duration duration, std::string_view what) { Block({.what = what, .deadline = now + duration}); }
+void SimScheduler::Stall(Duration duration, std::string_view what) {
+  Block({.what = what, .deadline = now + duration});
+}
 
 // ---- time ----
 
@@ -276,10 +290,9 @@ void SimScheduler::Fire(uint64_t number, Timer timer) {
     callback_tasks_.emplace(number, &task);
     MakeReady(task);
   } else {
-    ++no_switch_;
+    NoSwitchScope scope(*this);
     timer.job();
     timer.job = nullptr;
-    --no_switch_;
   }
 }
 
@@ -371,12 +384,11 @@ void SimScheduler::Thaw(SimActor& actor) {
 }
 
 SyncAction SimScheduler::AskHooks(const SyncHit& hit) {
-  ++no_switch_;
+  NoSwitchScope scope(*this);
   SyncAction action;
   for (size_t i = 0; i < hooks_.size() && action.kind == SyncAction::Kind::kContinue; ++i) {
     if (hooks_[i].first.empty() || hooks_[i].first == hit.name) action = hooks_[i].second(hit);
   }
-  --no_switch_;
   return action;
 }
 
@@ -437,26 +449,34 @@ void SimScheduler::Report(const std::string& reason) {
   std::string text = reason;
   for (const auto& [number, task] : tasks_) {
     text += fmt::format("\n  task {} '{}' of actor {} '{}'{}: ", number, task->name, task->actor->id, task->actor->name,
-                        task->actor->dead ? " (crashed)" : task->actor->frozen ? " (frozen)" : "");
+                        task->actor->dead     ? " (crashed)"
+                        : task->actor->frozen ? " (frozen)"
+                                              : "");
     if (task->state == SimTask::State::kBlocked) {
-      text += fmt::format("waits for {} {} since {:.6f} s", task->wait.what, task->wait.detail, Seconds(task->waits_since));
+      text +=
+          fmt::format("waits for {} {} since {:.6f} s", task->wait.what, task->wait.detail, Seconds(task->waits_since));
     } else {
       text += task->state == SimTask::State::kNew ? "not started" : "can run";
     }
   }
   text += fmt::format("\n  now {:.6f} s", Seconds(now));
-  if (!report.empty()) RuntimeRuleBroken(fmt::format("seed {}: {}\nand unwinding did not end it:\n{}", seed, report, text));
+  if (!report.empty())
+    RuntimeRuleBroken(fmt::format("seed {}: {}\nand unwinding did not end it:\n{}", seed, report, text));
   report = std::move(text);
   for (auto& [id, actor] : actors_) Crash(*actor);
 }
 
-void SimScheduler::Trace(std::string_view operation, std::string_view detail, uint64_t number, std::string_view result) {
+void SimScheduler::Trace(std::string_view operation, std::string_view detail, uint64_t number,
+                         std::string_view result) {
   const uint64_t task = current_ == nullptr ? 0 : current_->number;
   for (const uint64_t part : {task, HashOf(operation), HashOf(detail), number, HashOf(result),
                               static_cast<uint64_t>(now.time_since_epoch().count())}) {
     hash = SeededRandom::Mix(hash ^ part);
   }
-  if (options.log) log.push_back(fmt::format("{:.9f} task {} {} {} {} {}", Seconds(now), task, operation, detail, number, result));
+  if (!options.log && !print_log_) return;
+  std::string line = fmt::format("{:.9f} task {} {} {} {} {}", Seconds(now), task, operation, detail, number, result);
+  if (print_log_) std::fprintf(stderr, "%s\n", line.c_str());
+  if (options.log) log.push_back(std::move(line));
 }
 
 }  // namespace javelin::internal

@@ -64,15 +64,26 @@ struct SimTask {
   Worker* worker = nullptr;  // null until the task is first picked
   SimWait wait;
   TimePoint waits_since{};
-  uint64_t timer = 0;       // entry of the deadline or the wait limit, 0 = none
+  uint64_t timer = 0;  // entry of the deadline or the wait limit, 0 = none
   bool timed_out = false;
-  bool dropping = false;    // its function object is being destroyed: crash points must not throw
+  bool dropping = false;  // its function object is being destroyed: crash points must not throw
   int foreign_depth = 0;
   int quiet_calls = 0;
 };
 
 class SimScheduler {
  public:
+  // While it lives, the calling thread keeps the baton: hooks and store events may not switch or block.
+  class NoSwitchScope {
+   public:
+    explicit NoSwitchScope(SimScheduler& scheduler) : scheduler_(scheduler) { ++scheduler_.no_switch_; }
+    ~NoSwitchScope() { --scheduler_.no_switch_; }
+    NoSwitchScope(const NoSwitchScope&) = delete;
+
+   private:
+    SimScheduler& scheduler_;
+  };
+
   SimScheduler(uint64_t seed, const SimulationOptions& options);
 
   // ---- called by the primitives, on behalf of the current task ----
@@ -159,9 +170,10 @@ class SimScheduler {
   const std::shared_ptr<Baton> driver_baton_ = std::make_shared<Baton>();
   bool running_ = false;  // inside RunAll
   SimTask* current_ = nullptr;
-  int no_switch_ = 0;     // > 0 inside hooks and store events
+  int no_switch_ = 0;  // > 0 inside hooks and store events
   uint64_t switch_one_in_;
   bool stalls_;
+  bool print_log_;
   int io_slots_, cpu_slots_;
 
   std::map<ActorId, std::unique_ptr<SimActor>> actors_;

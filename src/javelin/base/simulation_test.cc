@@ -121,7 +121,8 @@ TEST(SimulationTest, LostWakeUpIsReportedWithTaskAndActor) {
       if (status.ok()) continue;
       ++found;
       EXPECT_TRUE(HasKind(status, ErrorKind::kInternal));
-      EXPECT_THAT(status.message(), HasSubstr(with_ticker ? "waits longer than 600 s" : "nothing can run and no timer is set"));
+      EXPECT_THAT(status.message(),
+                  HasSubstr(with_ticker ? "waits longer than 600 s" : "nothing can run and no timer is set"));
       EXPECT_THAT(status.message(), HasSubstr("'careless waiter' of actor 1 'process': waits for an event"));
       EXPECT_THAT(status.message(), HasSubstr(fmt::format("seed {}", seed)));
     }
@@ -201,7 +202,10 @@ TEST(SimulationTest, PlantedBugsAreSeenByTheCodeThatAsks) {
 class Process {
  public:
   Process(Runtime& runtime, std::vector<std::string>& effects)
-      : runtime_(runtime), effects_(effects), mutex_(runtime), strand_(runtime, "strand"),
+      : runtime_(runtime),
+        effects_(effects),
+        mutex_(runtime),
+        strand_(runtime, "strand"),
         ticker_(runtime, milliseconds(3), strand_, [this] { Step("tick"); }) {
     for (int t = 0; t < 2; ++t) {
       tasks_.push_back(runtime.Spawn("worker", [this] {
@@ -261,9 +265,8 @@ TEST(SimulationTest, ACrashAnywhereUnwindsEverythingWithoutEffects) {
         effects_at_crash = effects.size();
         return SyncAction::Crash();
       });
-      const ActorId actor = simulation.StartActor("process", Duration(0), [&] {
-        Process(*simulation.runtime(), effects).Run();
-      });
+      const ActorId actor =
+          simulation.StartActor("process", Duration(0), [&] { Process(*simulation.runtime(), effects).Run(); });
       const arrow::Status status = simulation.RunAll();
       ASSERT_TRUE(status.ok()) << status;
       survived = simulation.IsAlive(actor);
@@ -301,8 +304,7 @@ TEST(SimulationTest, ASwallowedCrashIsThrownAgain) {
     try {
       (void)runtime->SyncPoint("crash");
       reached.push_back("behind the crash");
-    } catch (...) {
-    }
+    } catch (...) {}
     reached.push_back("swallowed");
     runtime->Sleep(milliseconds(1));
     reached.push_back("behind the next crash point");
@@ -393,9 +395,8 @@ TEST(SimulationDeathTest, RulesEndTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto outside_thread = [] {
     Simulation simulation(1);
-    simulation.StartActor("process", Duration(0), [&] {
-      std::thread([&] { Mutex(*simulation.runtime()).lock(); }).join();
-    });
+    simulation.StartActor("process", Duration(0),
+                          [&] { std::thread([&] { Mutex(*simulation.runtime()).lock(); }).join(); });
     (void)simulation.RunAll();
   };
   EXPECT_DEATH(outside_thread(), "a thread from outside entered a simulated runtime");
@@ -409,7 +410,10 @@ TEST(SimulationDeathTest, RulesEndTheProcess) {
       Simulation simulation(seed);
       Mutex first(*simulation.runtime()), second(*simulation.runtime());
       simulation.StartActor("process", Duration(0), [&] {
-        TaskHandle other = simulation.runtime()->Spawn("other", [&] { std::scoped_lock one(first); std::scoped_lock two(second); });
+        TaskHandle other = simulation.runtime()->Spawn("other", [&] {
+          std::scoped_lock one(first);
+          std::scoped_lock two(second);
+        });
         std::scoped_lock two(second);
         std::scoped_lock one(first);
       });

@@ -84,7 +84,8 @@ std::vector<arrow::Result<BufferPtr>> CountingStore::GetMany(std::span<const std
   return answers;
 }
 
-arrow::Result<std::vector<BufferPtr>> CountingStore::GetRanges(const std::string& key, std::span<const ByteRange> ranges) {
+arrow::Result<std::vector<BufferPtr>> CountingStore::GetRanges(const std::string& key,
+                                                               std::span<const ByteRange> ranges) {
   auto answers = inner_->GetRanges(key, ranges);
   for (const ByteRange& request : CoalesceRanges(ranges)) {
     Count("get", key, answers.ok() ? request.length : 0);
@@ -123,7 +124,8 @@ arrow::Status CountingStore::PutIfAbsent(const std::string& key, const BufferPtr
   return inner_->PutIfAbsent(key, bytes);
 }
 
-arrow::Result<std::string> CountingStore::PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag) {
+arrow::Result<std::string> CountingStore::PutIfMatch(const std::string& key, const BufferPtr& bytes,
+                                                     const std::string& etag) {
   Count("put_if_match", key, bytes->size());
   return inner_->PutIfMatch(key, bytes, etag);
 }

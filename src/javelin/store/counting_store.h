@@ -23,7 +23,8 @@ struct RequestRecord {
 // CoalesceRanges makes one. A streamed object counts as one put, when it is finished. Failed requests count too.
 class CountingStore final : public ForwardingStore {
  public:
-  CountingStore(Runtime& runtime, std::shared_ptr<ObjectStore> inner) : ForwardingStore(std::move(inner)), mutex_(runtime) {}
+  CountingStore(Runtime& runtime, std::shared_ptr<ObjectStore> inner)
+      : ForwardingStore(std::move(inner)), mutex_(runtime) {}
 
   RequestCounts counts() const;
   std::vector<RequestRecord> log() const;
@@ -40,7 +41,8 @@ class CountingStore final : public ForwardingStore {
   arrow::Status Put(const std::string& key, const BufferPtr& bytes) override;
   std::vector<arrow::Status> PutMany(std::span<const PutRequest> requests) override;
   arrow::Status PutIfAbsent(const std::string& key, const BufferPtr& bytes) override;
-  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag) override;
+  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes,
+                                        const std::string& etag) override;
   arrow::Result<ListPage> List(const ListRequest& request) override;
   arrow::Status Delete(const std::string& key) override;
   arrow::Status Copy(const std::string& from, const std::string& to) override;
@@ -50,8 +52,8 @@ class CountingStore final : public ForwardingStore {
   void Count(std::string_view method, const std::string& key, uint64_t bytes = 0);
 
   mutable Mutex mutex_;
-  RequestCounts counts_;             // guarded by mutex_
-  std::vector<RequestRecord> log_;   // guarded by mutex_
+  RequestCounts counts_;            // guarded by mutex_
+  std::vector<RequestRecord> log_;  // guarded by mutex_
 };
 
 }  // namespace javelin

@@ -51,8 +51,8 @@ TEST_F(DecoratorTest, CountsRequestsAndBytesExactly) {
   ASSERT_TRUE(writer->Write(Bytes("8")).ok());
   ASSERT_TRUE(writer->Finish().ok());
   EXPECT_THAT(store.LogText(),
-              ElementsAre("put a", "put_if_absent b", "put_if_absent b", "head b", "put_if_match b", "get a", "get none", "get a",
-                          "get a", "get a", "get none", "copy c", "delete c", "list x/", "put w"));
+              ElementsAre("put a", "put_if_absent b", "put_if_absent b", "head b", "put_if_match b", "get a",
+                          "get none", "get a", "get a", "get a", "get none", "copy c", "delete c", "list x/", "put w"));
   const RequestCounts counts = store.counts();
   EXPECT_EQ(counts.get, 6u);
   EXPECT_EQ(counts.head, 1u);
@@ -81,7 +81,8 @@ TEST_F(DecoratorTest, FaultsActOnTheNthMatch) {
   FaultStore store(*resources_.runtime, memory_);
   store.AddRule({.method = "put", .key = "t/*/x*", .first = 2, .times = 2, .kind = ErrorKind::kIO});
   std::vector<std::string> kinds;
-  for (const char* key : {"t/1/x1", "t/1/y", "t/2/x2", "u/2/x", "t/3/x", "t/4/x"}) kinds.push_back(KindText(store.Put(key, Bytes("b"))));
+  for (const char* key : {"t/1/x1", "t/1/y", "t/2/x2", "u/2/x", "t/3/x", "t/4/x"})
+    kinds.push_back(KindText(store.Put(key, Bytes("b"))));
   EXPECT_THAT(kinds, ElementsAre("OK", "OK", "IO", "OK", "IO", "OK"));
   EXPECT_EQ(KindText(store.Get("t/2/x2")), "NotFound");
   EXPECT_EQ(store.requests(), 7u);
@@ -160,7 +161,8 @@ TEST_F(RetryStoreTest, RepeatsTheFailedPartOfABatch) {
   ASSERT_TRUE(memory_->Put("a", Bytes("1")).ok());
   faulty_->AddRule({.first = 2, .times = 2});
   std::vector<std::string> texts;
-  for (const auto& answer : store_->GetMany(std::vector<std::string>{"a", "a", "none", "a"})) texts.push_back(TextOf(answer));
+  for (const auto& answer : store_->GetMany(std::vector<std::string>{"a", "a", "none", "a"}))
+    texts.push_back(TextOf(answer));
   EXPECT_THAT(texts, ElementsAre("1", "1", "error NotFound", "1"));
   EXPECT_EQ(faulty_->requests(), 6u);
 }

@@ -129,7 +129,9 @@ auto FaultStore::AroundWrite(std::string_view method, const std::string& key, co
 arrow::Result<BufferPtr> FaultStore::Get(const std::string& key) {
   return Around("get", key, [&] { return inner_->Get(key); });
 }
-std::vector<arrow::Result<BufferPtr>> FaultStore::GetMany(std::span<const std::string> keys) { return ObjectStore::GetMany(keys); }
+std::vector<arrow::Result<BufferPtr>> FaultStore::GetMany(std::span<const std::string> keys) {
+  return ObjectStore::GetMany(keys);
+}
 arrow::Result<std::vector<BufferPtr>> FaultStore::GetRanges(const std::string& key, std::span<const ByteRange> ranges) {
   return Around("get", key, [&] { return inner_->GetRanges(key, ranges); });
 }
@@ -139,16 +141,23 @@ arrow::Result<ObjectTail> FaultStore::GetTail(const std::string& key, uint64_t m
 arrow::Result<ObjectInfo> FaultStore::Head(const std::string& key) {
   return Around("head", key, [&] { return inner_->Head(key); });
 }
-std::vector<arrow::Result<ObjectInfo>> FaultStore::HeadMany(std::span<const std::string> keys) { return ObjectStore::HeadMany(keys); }
+std::vector<arrow::Result<ObjectInfo>> FaultStore::HeadMany(std::span<const std::string> keys) {
+  return ObjectStore::HeadMany(keys);
+}
 arrow::Status FaultStore::Put(const std::string& key, const BufferPtr& bytes) {
   return AroundWrite("put", key, bytes, [&](const BufferPtr& kept) { return inner_->Put(key, kept); });
 }
-std::vector<arrow::Status> FaultStore::PutMany(std::span<const PutRequest> requests) { return ObjectStore::PutMany(requests); }
-arrow::Status FaultStore::PutIfAbsent(const std::string& key, const BufferPtr& bytes) {
-  return AroundWrite("put_if_absent", key, bytes, [&](const BufferPtr& kept) { return inner_->PutIfAbsent(key, kept); });
+std::vector<arrow::Status> FaultStore::PutMany(std::span<const PutRequest> requests) {
+  return ObjectStore::PutMany(requests);
 }
-arrow::Result<std::string> FaultStore::PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag) {
-  return AroundWrite("put_if_match", key, bytes, [&](const BufferPtr& kept) { return inner_->PutIfMatch(key, kept, etag); });
+arrow::Status FaultStore::PutIfAbsent(const std::string& key, const BufferPtr& bytes) {
+  return AroundWrite("put_if_absent", key, bytes,
+                     [&](const BufferPtr& kept) { return inner_->PutIfAbsent(key, kept); });
+}
+arrow::Result<std::string> FaultStore::PutIfMatch(const std::string& key, const BufferPtr& bytes,
+                                                  const std::string& etag) {
+  return AroundWrite("put_if_match", key, bytes,
+                     [&](const BufferPtr& kept) { return inner_->PutIfMatch(key, kept, etag); });
 }
 arrow::Result<ListPage> FaultStore::List(const ListRequest& request) {
   return Around("list", request.prefix, [&] { return inner_->List(request); });

@@ -30,8 +30,8 @@ struct FaultRule {
   uint64_t keep_bytes = 0;
 };
 
-// Rules count their matches on their own; where several would act, the one added first does. The requests of a batch are
-// made one by one, in order. Thread-safe.
+// Rules count their matches on their own; where several would act, the one added first does. The requests of a batch
+// are made one by one, in order. Thread-safe.
 class FaultStore final : public ForwardingStore {
  public:
   FaultStore(Runtime& runtime, std::shared_ptr<ObjectStore> inner)
@@ -53,7 +53,8 @@ class FaultStore final : public ForwardingStore {
   arrow::Status Put(const std::string& key, const BufferPtr& bytes) override;
   std::vector<arrow::Status> PutMany(std::span<const PutRequest> requests) override;
   arrow::Status PutIfAbsent(const std::string& key, const BufferPtr& bytes) override;
-  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag) override;
+  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes,
+                                        const std::string& etag) override;
   arrow::Result<ListPage> List(const ListRequest& request) override;
   arrow::Status Delete(const std::string& key) override;
   arrow::Status Copy(const std::string& from, const std::string& to) override;
@@ -71,7 +72,8 @@ class FaultStore final : public ForwardingStore {
   template <typename Call>
   auto Around(std::string_view method, const std::string& key, Call call) -> decltype(call());
   template <typename Call>
-  auto AroundWrite(std::string_view method, const std::string& key, const BufferPtr& bytes, Call call) -> decltype(call(bytes));
+  auto AroundWrite(std::string_view method, const std::string& key, const BufferPtr& bytes, Call call)
+      -> decltype(call(bytes));
 
   Runtime& runtime_;
   mutable Mutex mutex_;

@@ -133,7 +133,8 @@ arrow::Status FolderMaker::Sync(const std::string& folder) {
 
 arrow::Result<StagingFile> StagingFile::Create(FolderMaker& folders, Runtime& runtime, std::string path) {
   std::string folder = FolderOf(path);
-  std::string staging = fmt::format("{}/.{:016x}{:016x}.tmp", folder == "/" ? "" : folder, runtime.Random(), runtime.Random());
+  std::string staging =
+      fmt::format("{}/.{:016x}{:016x}.tmp", folder == "/" ? "" : folder, runtime.Random(), runtime.Random());
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL;
   File file(OpenRetrying(staging, kFlags, 0666));
   if (file.get() < 0 && errno == ENOENT) {
@@ -145,8 +146,11 @@ arrow::Result<StagingFile> StagingFile::Create(FolderMaker& folders, Runtime& ru
 }
 
 StagingFile::StagingFile(StagingFile&& other) noexcept
-    : folders_(other.folders_), path_(std::move(other.path_)), folder_(std::move(other.folder_)),
-      staging_(std::exchange(other.staging_, "")), file_(std::move(other.file_)) {}
+    : folders_(other.folders_),
+      path_(std::move(other.path_)),
+      folder_(std::move(other.folder_)),
+      staging_(std::exchange(other.staging_, "")),
+      file_(std::move(other.file_)) {}
 
 StagingFile::~StagingFile() {
   if (!staging_.empty()) ::unlink(staging_.c_str());
@@ -184,7 +188,8 @@ arrow::Status StagingFile::PublishIfAbsent() {
     // A network file system can repeat a link whose answer was lost and meet its own work: the file then has two names.
     const bool is_ours = error == EEXIST && ::fstat(file_.get(), &status) == 0 && status.st_nlink > 1;
     if (error == EPERM || error == EOPNOTSUPP) {
-      return NotSupported("the file system of '{}' has no hard links, so objects cannot be created conditionally there", path_);
+      return NotSupported("the file system of '{}' has no hard links, so objects cannot be created conditionally there",
+                          path_);
     }
     if (!is_ours) return WriteError(error, "create", path_);
   }

@@ -80,7 +80,10 @@ class StagingFile {
 
  private:
   StagingFile(FolderMaker& folders, std::string path, std::string folder, std::string staging, File file)
-      : folders_(&folders), path_(std::move(path)), folder_(std::move(folder)), staging_(std::move(staging)),
+      : folders_(&folders),
+        path_(std::move(path)),
+        folder_(std::move(folder)),
+        staging_(std::move(staging)),
         file_(std::move(file)) {}
   arrow::Status SyncBytes();
 

@@ -81,8 +81,8 @@ class FolderWalk {
   }
 
   // Objects directly in `folder` and the folders in it that hold an object whose key is above `start_after`.
-  static arrow::Status CollectLevel(const std::string& folder, const std::string& prefix, const std::string& start_after,
-                                    std::vector<ListEntry>& entries) {
+  static arrow::Status CollectLevel(const std::string& folder, const std::string& prefix,
+                                    const std::string& start_after, std::vector<ListEntry>& entries) {
     return ForEachEntry(folder, [&](const std::string& name, const struct stat& status) -> arrow::Result<bool> {
       if (S_ISREG(status.st_mode)) entries.push_back({InfoOf(prefix + name, status), false});
       if (S_ISDIR(status.st_mode)) {
@@ -98,13 +98,14 @@ class FolderWalk {
                                          const std::string& start_after, int depth) {
     ARROW_RETURN_NOT_OK(CheckDepth(depth, folder));
     bool found = false;
-    ARROW_RETURN_NOT_OK(ForEachEntry(folder, [&](const std::string& name, const struct stat& status) -> arrow::Result<bool> {
-      if (S_ISREG(status.st_mode)) found = prefix + name > start_after;
-      if (S_ISDIR(status.st_mode)) {
-        ARROW_ASSIGN_OR_RAISE(found, HoldsObject(folder + "/" + name, prefix + name + "/", start_after, depth + 1));
-      }
-      return !found;
-    }));
+    ARROW_RETURN_NOT_OK(
+        ForEachEntry(folder, [&](const std::string& name, const struct stat& status) -> arrow::Result<bool> {
+          if (S_ISREG(status.st_mode)) found = prefix + name > start_after;
+          if (S_ISDIR(status.st_mode)) {
+            ARROW_ASSIGN_OR_RAISE(found, HoldsObject(folder + "/" + name, prefix + name + "/", start_after, depth + 1));
+          }
+          return !found;
+        }));
     return found;
   }
 
@@ -160,18 +161,21 @@ class LocalStore final : public ObjectStore {
   }
 
   arrow::Status Put(const std::string& key, const BufferPtr& bytes) override {
+    ARROW_RETURN_NOT_OK(CheckPut(key, bytes));
     ARROW_ASSIGN_OR_RAISE(StagingFile file, Stage(key));
     ARROW_RETURN_NOT_OK(file.Write(*bytes));
     return file.PublishReplacing();
   }
 
   arrow::Status PutIfAbsent(const std::string& key, const BufferPtr& bytes) override {
+    ARROW_RETURN_NOT_OK(CheckPut(key, bytes));
     ARROW_ASSIGN_OR_RAISE(StagingFile file, Stage(key));
     ARROW_RETURN_NOT_OK(file.Write(*bytes));
     return file.PublishIfAbsent();
   }
 
-  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag) override {
+  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes,
+                                        const std::string& etag) override {
     return NotSupported("a local file system cannot replace '{}' conditionally in one step", Describe(key));
   }
 
@@ -181,8 +185,9 @@ class LocalStore final : public ObjectStore {
     folder.pop_back();
     if (folder.empty()) folder = "/";
     std::vector<ListEntry> entries;
-    ARROW_RETURN_NOT_OK(request.recursive ? FolderWalk::CollectObjects(folder, request.prefix, 0, entries)
-                                          : FolderWalk::CollectLevel(folder, request.prefix, request.start_after, entries));
+    ARROW_RETURN_NOT_OK(request.recursive
+                            ? FolderWalk::CollectObjects(folder, request.prefix, 0, entries)
+                            : FolderWalk::CollectLevel(folder, request.prefix, request.start_after, entries));
     std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.info.key < b.info.key; });
     ListPage page;
     for (ListEntry& entry : entries) {
@@ -206,8 +211,8 @@ class LocalStore final : public ObjectStore {
     ARROW_ASSIGN_OR_RAISE(StagingFile target, Stage(to));
     const uint64_t size = source.status.st_size;
     for (uint64_t offset = 0; offset < size; offset += kCopyPiece) {
-      ARROW_ASSIGN_OR_RAISE(const BufferPtr piece, ReadAt(source.file, PathOf(from), offset,
-                                                          std::min(kCopyPiece, size - offset), pool_));
+      ARROW_ASSIGN_OR_RAISE(const BufferPtr piece,
+                            ReadAt(source.file, PathOf(from), offset, std::min(kCopyPiece, size - offset), pool_));
       ARROW_RETURN_NOT_OK(target.Write(*piece));
     }
     return target.PublishReplacing();

@@ -21,10 +21,10 @@ namespace {
 
 struct SystemCalls {
   bool recording = false;
-  std::string below;                // paths are told relative to this folder
+  std::string below;  // paths are told relative to this folder
   std::vector<std::string> calls;
-  std::string fail_call;            // name of the call to fail ...
-  int fail_with = 0;                // ... once, with this errno
+  std::string fail_call;  // name of the call to fail ...
+  int fail_with = 0;      // ... once, with this errno
 } system_calls;
 
 std::string Shown(std::string path) {
@@ -104,7 +104,8 @@ class LocalStoreTest : public testing::Test {
   }
   std::vector<std::string> FilesIn(const std::string& folder) {
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder_ + "/root/" + folder)) names.push_back(entry.path().filename());
+    for (const auto& entry : fs::directory_iterator(folder_ + "/root/" + folder))
+      names.push_back(entry.path().filename());
     return names;
   }
 
@@ -125,7 +126,8 @@ TEST_F(LocalStoreTest, CreateSyncsTheFileThenTheNameThenNewFolders) {
 
 TEST_F(LocalStoreTest, ReplacingSyncsInTheSameOrder) {
   ASSERT_TRUE(store_->Put("t/a", Bytes("x")).ok());
-  const std::vector<std::string> expected = {"fsync /root/t/STAGING", "rename /root/t/STAGING /root/t/b", "fsync /root/t"};
+  const std::vector<std::string> expected = {"fsync /root/t/STAGING", "rename /root/t/STAGING /root/t/b",
+                                             "fsync /root/t"};
   EXPECT_EQ(CallsOf([&] { ASSERT_TRUE(store_->Put("t/b", Bytes("x")).ok()); }), expected);
   EXPECT_EQ(CallsOf([&] { ASSERT_TRUE(store_->Copy("t/a", "t/b").ok()); }), expected);
   EXPECT_EQ(CallsOf([&] {
@@ -216,7 +218,7 @@ TEST_F(LocalStoreTest, RefusedByTheSystemIsDenied) {
   ASSERT_EQ(::chmod((folder_ + "/root/t").c_str(), 0), 0);
   const uid_t user = ::geteuid();
   constexpr uid_t kNobody = 65534;
-  if (user == 0) ASSERT_EQ(::seteuid(kNobody), 0);  // the superuser is refused nothing
+  ASSERT_EQ(::seteuid(user == 0 ? kNobody : user), 0);  // the superuser is refused nothing
   EXPECT_EQ(KindText(store_->Get("t/a")), "Denied");
   EXPECT_EQ(KindText(store_->Put("t/b", Bytes("x"))), "Denied");
   EXPECT_EQ(KindText(store_->List({.prefix = "t/"})), "Denied");

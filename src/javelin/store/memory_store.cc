@@ -39,8 +39,9 @@ class BufferedWriter final : public ObjectWriter {
 
 class MapStore final : public ObjectStore {
  public:
-  MapStore(std::shared_ptr<ObjectMap> map, std::unique_ptr<Mutex> lock, std::function<Duration()> wall_time)
-      : map_(std::move(map)), mutex_(std::move(lock)), wall_time_(std::move(wall_time)) {}
+  MapStore(std::string uri, std::shared_ptr<ObjectMap> map, std::unique_ptr<Mutex> lock,
+           std::function<Duration()> wall_time)
+      : uri_(std::move(uri)), map_(std::move(map)), mutex_(std::move(lock)), wall_time_(std::move(wall_time)) {}
 
   arrow::Result<BufferPtr> Get(const std::string& key) override {
     const auto lock = Lock();
@@ -66,7 +67,8 @@ class MapStore final : public ObjectStore {
     const auto lock = Lock();
     return map_->PutIfAbsent(key, bytes, Now());
   }
-  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag) override {
+  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes,
+                                        const std::string& etag) override {
     const auto lock = Lock();
     return map_->PutIfMatch(key, bytes, etag, Now());
   }
@@ -87,12 +89,13 @@ class MapStore final : public ObjectStore {
     return MakeBufferedWriter(nullptr, [this, key](const BufferPtr& bytes) { return Put(key, bytes); });
   }
   bool lists_in_order() const override { return true; }
-  std::string Describe(const std::string& key) const override { return fmt::format("memory://{}", key); }
+  std::string Describe(const std::string& key) const override { return uri_ + key; }
 
  private:
   std::unique_lock<Mutex> Lock() { return mutex_ == nullptr ? std::unique_lock<Mutex>() : std::unique_lock(*mutex_); }
   int64_t Now() const { return wall_time_().count(); }
 
+  const std::string uri_;
   const std::shared_ptr<ObjectMap> map_;
   const std::unique_ptr<Mutex> mutex_;
   const std::function<Duration()> wall_time_;
@@ -100,9 +103,9 @@ class MapStore final : public ObjectStore {
 
 }  // namespace
 
-std::shared_ptr<ObjectStore> MakeMapStore(std::shared_ptr<ObjectMap> map, std::unique_ptr<Mutex> lock,
+std::shared_ptr<ObjectStore> MakeMapStore(std::string uri, std::shared_ptr<ObjectMap> map, std::unique_ptr<Mutex> lock,
                                           std::function<Duration()> wall_time) {
-  return std::make_shared<MapStore>(std::move(map), std::move(lock), std::move(wall_time));
+  return std::make_shared<MapStore>(std::move(uri), std::move(map), std::move(lock), std::move(wall_time));
 }
 
 std::unique_ptr<ObjectWriter> MakeBufferedWriter(BytesCallback part, BytesCallback put) {
@@ -111,8 +114,9 @@ std::unique_ptr<ObjectWriter> MakeBufferedWriter(BytesCallback part, BytesCallba
 
 }  // namespace internal
 
-std::shared_ptr<ObjectStore> MakeMemoryStore(const Resources& resources) {
-  return internal::MakeMapStore(std::make_shared<internal::ObjectMap>(), std::make_unique<Mutex>(*resources.runtime),
+std::shared_ptr<ObjectStore> MakeMemoryStore(const Resources& resources, const std::string& name) {
+  return internal::MakeMapStore("memory://" + (name.empty() ? name : name + "/"),
+                                std::make_shared<internal::ObjectMap>(), std::make_unique<Mutex>(*resources.runtime),
                                 [runtime = resources.runtime] { return runtime->WallTime(); });
 }
 

@@ -10,8 +10,8 @@
 
 namespace javelin::internal {
 
-// `lock` null = the caller sees to it that nobody else uses the map meanwhile.
-std::shared_ptr<ObjectStore> MakeMapStore(std::shared_ptr<ObjectMap> map, std::unique_ptr<Mutex> lock,
+// `uri` goes before each key in messages. `lock` null = the caller sees to it that nobody else uses the map meanwhile.
+std::shared_ptr<ObjectStore> MakeMapStore(std::string uri, std::shared_ptr<ObjectMap> map, std::unique_ptr<Mutex> lock,
                                           std::function<Duration()> wall_time);
 
 // Collects the pieces of a streamed object, telling `part` of each (may be empty), and hands the whole to `put` at

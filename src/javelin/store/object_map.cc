@@ -4,12 +4,6 @@
 namespace javelin::internal {
 
 namespace {
-arrow::Status CheckPut(const std::string& key, const BufferPtr& bytes) {
-  ARROW_RETURN_NOT_OK(CheckKey(key));
-  if (bytes == nullptr) return Internal("put of '{}' without bytes", key);
-  return arrow::Status::OK();
-}
-
 ObjectInfo InfoOf(const std::string& key, const ObjectMap::Object& object) {
   return {key, static_cast<uint64_t>(object.bytes->size()), object.modified_ns, object.etag};
 }
@@ -27,7 +21,8 @@ arrow::Result<BufferPtr> ObjectMap::Get(const std::string& key) const {
   return object->bytes;
 }
 
-arrow::Result<std::vector<BufferPtr>> ObjectMap::GetRanges(const std::string& key, std::span<const ByteRange> ranges) const {
+arrow::Result<std::vector<BufferPtr>> ObjectMap::GetRanges(const std::string& key,
+                                                           std::span<const ByteRange> ranges) const {
   ARROW_ASSIGN_OR_RAISE(const Object* object, Find(key));
   std::vector<BufferPtr> answers;
   for (const ByteRange& range : ranges) {
@@ -60,8 +55,8 @@ arrow::Status ObjectMap::PutIfAbsent(const std::string& key, const BufferPtr& by
   return Put(key, bytes, now_ns);
 }
 
-arrow::Result<std::string> ObjectMap::PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag,
-                                                 int64_t now_ns) {
+arrow::Result<std::string> ObjectMap::PutIfMatch(const std::string& key, const BufferPtr& bytes,
+                                                 const std::string& etag, int64_t now_ns) {
   ARROW_RETURN_NOT_OK(CheckPut(key, bytes));
   const auto found = objects_.find(key);
   if (found == objects_.end() || found->second.etag != etag) {

@@ -25,7 +25,8 @@ class ObjectMap {
   // Puts keep a copy of the bytes, as a real store would.
   arrow::Status Put(const std::string& key, const BufferPtr& bytes, int64_t now_ns);
   arrow::Status PutIfAbsent(const std::string& key, const BufferPtr& bytes, int64_t now_ns);
-  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag, int64_t now_ns);
+  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag,
+                                        int64_t now_ns);
   arrow::Result<ListPage> List(const ListRequest& request, uint32_t page_size) const;
   arrow::Status Delete(const std::string& key);
   arrow::Status Copy(const std::string& from, const std::string& to, int64_t now_ns);

@@ -62,6 +62,11 @@ arrow::Status CheckKey(std::string_view key) {
   return arrow::Status::OK();
 }
 
+arrow::Status CheckPut(std::string_view key, const BufferPtr& bytes) {
+  if (bytes == nullptr) return Internal("put of '{}' without bytes", key);
+  return CheckKey(key);
+}
+
 arrow::Status CheckListRequest(const ListRequest& request) {
   std::string_view prefix = request.prefix;
   if (prefix.empty()) return arrow::Status::OK();

@@ -1,8 +1,8 @@
 // Object storage: the only shared state of Javelin.
 //
 // All calls block and are crash points in simulation; contexts T and S(io) of base/runtime.h. A key is a relative path
-// with '/' between parts, without leading or trailing '/' (CheckKey). Objects are immutable byte strings that appear whole or
-// not at all. A folder exists exactly as long as an object lies below it.
+// with '/' between parts, without leading or trailing '/' (CheckKey). Objects are immutable byte strings that appear
+// whole or not at all. A folder exists exactly as long as an object lies below it.
 //
 // Error kinds: NotFound, AlreadyExists (PutIfAbsent), Precondition (PutIfMatch), Transient, Denied, IO.
 // After a conditional put every kind but the first three of these means *unknown*: the object may exist or may still
@@ -39,7 +39,7 @@ struct ObjectInfo {
 };
 
 struct ObjectTail {
-  BufferPtr bytes;           // the last min(object_size, asked) bytes
+  BufferPtr bytes;  // the last min(object_size, asked) bytes
   uint64_t object_size = 0;
 };
 
@@ -83,7 +83,8 @@ class ObjectStore {
   // One answer per key, in order; requests run in parallel where the store can. Each key counts as one request.
   virtual std::vector<arrow::Result<BufferPtr>> GetMany(std::span<const std::string> keys);
   // Exact ranges, in order, coalesced into fewer requests where that pays. A range past the end is IO.
-  virtual arrow::Result<std::vector<BufferPtr>> GetRanges(const std::string& key, std::span<const ByteRange> ranges) = 0;
+  virtual arrow::Result<std::vector<BufferPtr>> GetRanges(const std::string& key,
+                                                          std::span<const ByteRange> ranges) = 0;
   // The last `max_bytes` (or the whole object, if shorter) and the object's size, in one request.
   virtual arrow::Result<ObjectTail> GetTail(const std::string& key, uint64_t max_bytes) = 0;
   virtual arrow::Result<ObjectInfo> Head(const std::string& key) = 0;
@@ -94,7 +95,8 @@ class ObjectStore {
   // Creates the object only if none exists; AlreadyExists otherwise. Never emulated by check-then-put.
   virtual arrow::Status PutIfAbsent(const std::string& key, const BufferPtr& bytes) = 0;
   // Replaces the object only if its etag still is `etag`; Precondition otherwise. Returns the new etag.
-  virtual arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag) = 0;
+  virtual arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes,
+                                                const std::string& etag) = 0;
   virtual arrow::Result<ListPage> List(const ListRequest& request) = 0;
   // OK also if there was no such object.
   virtual arrow::Status Delete(const std::string& key) = 0;
@@ -111,9 +113,11 @@ class ObjectStore {
 // All pages of a listing. Use only where the folder is known to be small.
 arrow::Result<ListPage> ListAll(ObjectStore& store, ListRequest request);
 
-// InvalidInput unless `key` may name an object: parts are not empty, "." or ".." and hold no control characters; the last
-// one does not start with '.', because local stores stage writes under such names and never list them.
+// InvalidInput unless `key` may name an object: parts are not empty, "." or ".." and hold no control characters; the
+// last one does not start with '.', because local stores stage writes under such names and never list them.
 arrow::Status CheckKey(std::string_view key);
+// As CheckKey, and a put without bytes is Internal.
+arrow::Status CheckPut(std::string_view key, const BufferPtr& bytes);
 // InvalidInput unless the prefix is empty or a folder with trailing '/'.
 arrow::Status CheckListRequest(const ListRequest& request);
 // IO unless the range lies inside an object of that size.

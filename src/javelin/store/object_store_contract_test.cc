@@ -56,7 +56,8 @@ class TemporaryFolder {
 class LocalWorld final : private TemporaryFolder, public ThreadWorld {
  public:
   explicit LocalWorld(bool sync)
-      : ThreadWorld([&](const Resources& resources) { return MakeLocalStore(resources, path() + "/root", {.sync = sync}); }) {}
+      : ThreadWorld(
+            [&](const Resources& resources) { return MakeLocalStore(resources, path() + "/root", {.sync = sync}); }) {}
 };
 
 // Without faults: the seed still picks latencies, page sizes and who runs.
@@ -111,8 +112,10 @@ INSTANTIATE_TEST_SUITE_P(
         WorldParam{"simulated_1", [] { return std::make_unique<SimWorld>(1); }},
         WorldParam{"simulated_2", [] { return std::make_unique<SimWorld>(2); }},
         WorldParam{"simulated_3", [] { return std::make_unique<SimWorld>(3); }},
-        OnThreads("counting", [](const Resources& r) { return std::make_shared<CountingStore>(*r.runtime, MakeMemoryStore(r)); }),
-        OnThreads("fault", [](const Resources& r) { return std::make_shared<FaultStore>(*r.runtime, MakeMemoryStore(r)); }),
+        OnThreads("counting",
+                  [](const Resources& r) { return std::make_shared<CountingStore>(*r.runtime, MakeMemoryStore(r)); }),
+        OnThreads("fault",
+                  [](const Resources& r) { return std::make_shared<FaultStore>(*r.runtime, MakeMemoryStore(r)); }),
         OnThreads("retry", [](const Resources& r) { return MakeRetryStore(r, MakeMemoryStore(r)); })),
     [](const auto& info) { return info.param.name; });
 
@@ -163,7 +166,8 @@ TEST_P(ObjectStoreContract, RangesPastTheEndAreErrors) {
 TEST_P(ObjectStoreContract, TailsTellTheSize) {
   In([&](ObjectStore& store) {
     ASSERT_TRUE(store.Put("a", Bytes("0123456789")).ok());
-    for (const auto& [asked, text] : std::map<uint64_t, std::string>{{0, ""}, {3, "789"}, {10, "0123456789"}, {UINT64_MAX, "0123456789"}}) {
+    for (const auto& [asked, text] :
+         std::map<uint64_t, std::string>{{0, ""}, {3, "789"}, {10, "0123456789"}, {UINT64_MAX, "0123456789"}}) {
       const ObjectTail tail = store.GetTail("a", asked).ValueOrDie();
       EXPECT_EQ(tail.bytes->ToString(), text);
       EXPECT_EQ(tail.object_size, 10u);
@@ -213,7 +217,8 @@ TEST_P(ObjectStoreContract, CreateHasExactlyOneWinner) {
       std::vector<arrow::Status> answers(8);
       std::vector<TaskHandle> tasks;
       for (int i = 0; i < 8; ++i) {
-        tasks.push_back(world_->runtime().Spawn("racer", [&, i] { answers[i] = store.PutIfAbsent(key, Bytes(fmt::format("{}", i))); }));
+        tasks.push_back(world_->runtime().Spawn(
+            "racer", [&, i] { answers[i] = store.PutIfAbsent(key, Bytes(fmt::format("{}", i))); }));
       }
       for (TaskHandle& task : tasks) task.Join();
       std::vector<int> winners;
@@ -299,7 +304,8 @@ TEST_P(ObjectStoreContract, PagesJoinToTheWholeListing) {
     Fill(store, {"t/a", "t/b/1", "t/b/2", "t/b0", "t/c", "t/d/1", "t/e/1", "t/e/2", "t/f"});
     for (const bool recursive : {true, false}) {
       for (const std::string start : {"", "t/b/1"}) {
-        const ListPage whole = ListAll(store, {.prefix = "t/", .recursive = recursive, .start_after = start}).ValueOrDie();
+        const ListPage whole =
+            ListAll(store, {.prefix = "t/", .recursive = recursive, .start_after = start}).ValueOrDie();
         EXPECT_EQ(whole.folders.empty(), recursive);
         for (uint32_t max_keys = 1; max_keys <= 10; ++max_keys) {
           ListRequest request{.prefix = "t/", .recursive = recursive, .start_after = start, .max_keys = max_keys};
@@ -392,8 +398,10 @@ TEST_P(ObjectStoreContract, DroppedStreamLeavesNothing) {
 TEST_P(ObjectStoreContract, HostileKeysAreRefusedEverywhere) {
   In([&](ObjectStore& store) {
     Fill(store, {"a"});
-    const std::vector<std::string> keys = {"", "/", "/a", "a/", "a//b", "..", "../a", "a/../b", "a/..", ".", "./a", "a/./b",
-                                           "a/.b", ".tmp", std::string("a\0b", 3), "a\nb", "a/\x7f"};
+    const std::vector<std::string> keys = {"",     "/",     "/a",     "a/",   "a//b",
+                                           "..",   "../a",  "a/../b", "a/..", ".",
+                                           "./a",  "a/./b", "a/.b",   ".tmp", std::string("a\0b", 3),
+                                           "a\nb", "a/\x7f"};
     for (const std::string& key : keys) {
       SCOPED_TRACE(key);
       EXPECT_EQ(KindText(store.Get(key)), "InvalidInput");
@@ -416,8 +424,20 @@ TEST_P(ObjectStoreContract, HostileKeysAreRefusedEverywhere) {
 
 TEST_P(ObjectStoreContract, OddButLegalKeysKeepTheirNames) {
   In([&](ObjectStore& store) {
-    const std::set<std::string> keys = {"a b", "a%20b", "a+b", "a#b?c=d", "ä/日本", "a:b", "'\"\\", "..a/b..", "x.tmp",
-                                        ".hidden/a", std::string(200, 'x'), "a=1&b/{c}", "-", "~"};
+    const std::set<std::string> keys = {"a b",
+                                        "a%20b",
+                                        "a+b",
+                                        "a#b?c=d",
+                                        "ä/日本",
+                                        "a:b",
+                                        "'\"\\",
+                                        "..a/b..",
+                                        "x.tmp",
+                                        ".hidden/a",
+                                        std::string(200, 'x'),
+                                        "a=1&b/{c}",
+                                        "-",
+                                        "~"};
     for (const std::string& key : keys) ASSERT_TRUE(store.PutIfAbsent(key, Bytes(key)).ok()) << key;
     for (const std::string& key : keys) EXPECT_EQ(TextOf(store.Get(key)), key);
     EXPECT_EQ(KeysOf(ListAll(store, {}).ValueOrDie()), std::vector<std::string>(keys.begin(), keys.end()));

@@ -84,12 +84,14 @@ class RetryStore final : public ForwardingStore {
         if ((*found)->Equals(*bytes)) return arrow::Status::OK();
         return AlreadyExists("object '{}' exists with other bytes", Describe(key));
       }
-      if (!HasKind(found.status(), ErrorKind::kNotFound) || attempt >= options_.max_attempts) return Unknown(key, status);
+      if (!HasKind(found.status(), ErrorKind::kNotFound) || attempt >= options_.max_attempts)
+        return Unknown(key, status);
       BackOff(attempt);
     }
   }
 
-  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag) override {
+  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes,
+                                        const std::string& etag) override {
     for (int attempt = 1;; ++attempt) {
       arrow::Result<std::string> answer = inner_->PutIfMatch(key, bytes, etag);
       const bool may_be_ours = attempt > 1 && HasKind(answer.status(), ErrorKind::kPrecondition);
@@ -142,7 +144,8 @@ class RetryStore final : public ForwardingStore {
   arrow::Result<std::string> CompareReplaced(const std::string& key, const BufferPtr& bytes,
                                              const arrow::Result<ObjectInfo>& before, const arrow::Status& status) {
     const auto lost = [&] {
-      return MakeError(ErrorKind::kPrecondition, fmt::format("object '{}' was changed or removed meanwhile", Describe(key)));
+      return MakeError(ErrorKind::kPrecondition,
+                       fmt::format("object '{}' was changed or removed meanwhile", Describe(key)));
     };
     if (HasKind(before.status(), ErrorKind::kNotFound)) return lost();
     if (!before.ok()) return Unknown(key, status);
@@ -160,7 +163,8 @@ class RetryStore final : public ForwardingStore {
 
   // Half of the delay is chance, so that those who failed together do not come again together.
   void BackOff(int attempt) {
-    const Duration delay = std::min(options_.max_delay, options_.base_delay * (int64_t{1} << std::min(attempt - 1, 20)));
+    const Duration delay =
+        std::min(options_.max_delay, options_.base_delay * (int64_t{1} << std::min(attempt - 1, 20)));
     const double chance = static_cast<double>(runtime_->Random() >> 11) / static_cast<double>(uint64_t{1} << 53);
     runtime_->Sleep(std::chrono::duration_cast<Duration>(delay * (0.5 + chance / 2)));
   }
@@ -171,7 +175,8 @@ class RetryStore final : public ForwardingStore {
 
 }  // namespace
 
-std::shared_ptr<ObjectStore> MakeRetryStore(const Resources& resources, std::shared_ptr<ObjectStore> inner, RetryOptions options) {
+std::shared_ptr<ObjectStore> MakeRetryStore(const Resources& resources, std::shared_ptr<ObjectStore> inner,
+                                            RetryOptions options) {
   return std::make_shared<RetryStore>(resources.runtime, std::move(inner), options);
 }
 

@@ -101,6 +101,7 @@ class SimStoreState : public std::enable_shared_from_this<SimStoreState> {
   RequestFault ChooseFault(const Sent& sent) {
     ++requests;
     if (hook) {
+      SimScheduler::NoSwitchScope scope(*scheduler);
       if (const auto chosen = hook({sent.method, sent.key, requests, scheduler->CurrentActor().id})) return *chosen;
     }
     SeededRandom& random = scheduler->fault_random;
@@ -169,7 +170,9 @@ arrow::Result<Unit> Done(const arrow::Status& status) {
 }
 
 // The bytes leave the process with the request.
-BufferPtr CopyOf(const BufferPtr& bytes) { return bytes == nullptr ? nullptr : arrow::Buffer::FromString(bytes->ToString()); }
+BufferPtr CopyOf(const BufferPtr& bytes) {
+  return bytes == nullptr ? nullptr : arrow::Buffer::FromString(bytes->ToString());
+}
 BufferPtr PartOf(const BufferPtr& bytes, double part) {
   if (bytes == nullptr || part == 1) return bytes;
   return arrow::SliceBuffer(bytes, 0, static_cast<int64_t>(static_cast<double>(bytes->size()) * part));
@@ -181,7 +184,8 @@ SimStore::SimStore(const Simulation& simulation, SimStoreOptions options)
     : state_(std::make_shared<internal::SimStoreState>(simulation.scheduler(), options)) {
   // Not owning: the state owns the raw store.
   const std::shared_ptr<internal::ObjectMap> map(std::shared_ptr<void>(), &state_->objects);
-  state_->raw = internal::MakeMapStore(map, nullptr, [state = state_.get()] { return Duration(state->Now()); });
+  state_->raw =
+      internal::MakeMapStore("sim://", map, nullptr, [state = state_.get()] { return Duration(state->Now()); });
 }
 SimStore::~SimStore() = default;
 
@@ -238,11 +242,10 @@ arrow::Status SimStore::Put(const std::string& key, const BufferPtr& bytes) {
 std::vector<arrow::Status> SimStore::PutMany(std::span<const PutRequest> requests) {
   std::vector<std::shared_ptr<internal::Pending<Unit>>> sent;
   for (const PutRequest& put : requests) {
-    sent.push_back(state_->Send<Unit>(
-        {"put", put.key, LengthOf(put.bytes), true},
-        [s = state_, key = put.key, bytes = CopyOf(put.bytes)](double part) {
-          return Done(s->objects.Put(key, PartOf(bytes, part), s->Now()));
-        }));
+    sent.push_back(state_->Send<Unit>({"put", put.key, LengthOf(put.bytes), true},
+                                      [s = state_, key = put.key, bytes = CopyOf(put.bytes)](double part) {
+                                        return Done(s->objects.Put(key, PartOf(bytes, part), s->Now()));
+                                      }));
   }
   std::vector<arrow::Status> answers;
   for (const auto& pending : sent) answers.push_back(state_->Await(pending).status());
@@ -258,7 +261,8 @@ arrow::Status SimStore::PutIfAbsent(const std::string& key, const BufferPtr& byt
       .status();
 }
 
-arrow::Result<std::string> SimStore::PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag) {
+arrow::Result<std::string> SimStore::PutIfMatch(const std::string& key, const BufferPtr& bytes,
+                                                const std::string& etag) {
   return state_->Call<std::string>({"put_if_match", key, LengthOf(bytes), true},
                                    [s = state_, key, copy = CopyOf(bytes), etag](double part) {
                                      return s->objects.PutIfMatch(key, PartOf(copy, part), etag, s->Now());
@@ -272,7 +276,8 @@ arrow::Result<ListPage> SimStore::List(const ListRequest& request) {
 }
 
 arrow::Status SimStore::Delete(const std::string& key) {
-  return state_->Call<Unit>({"delete", key, 0, true}, [s = state_, key](double) { return Done(s->objects.Delete(key)); })
+  return state_
+      ->Call<Unit>({"delete", key, 0, true}, [s = state_, key](double) { return Done(s->objects.Delete(key)); })
       .status();
 }
 
@@ -286,7 +291,8 @@ arrow::Status SimStore::Copy(const std::string& from, const std::string& to) {
 arrow::Result<std::unique_ptr<ObjectWriter>> SimStore::OpenWriter(const std::string& key) {
   ARROW_RETURN_NOT_OK(CheckKey(key));
   const auto part = [s = state_, key](const BufferPtr& bytes) {
-    return s->Call<Unit>({"put_part", key, LengthOf(bytes)}, [](double) -> arrow::Result<Unit> { return Unit{}; }).status();
+    return s->Call<Unit>({"put_part", key, LengthOf(bytes)}, [](double) -> arrow::Result<Unit> { return Unit{}; })
+        .status();
   };
   return internal::MakeBufferedWriter(part, [this, key](const BufferPtr& bytes) { return Put(key, bytes); });
 }

@@ -1,7 +1,8 @@
 // The object store of a Simulation: the one thing that actors share, and that outlives them.
 //
-// A request is an event of the store, not of the task that sent it: it is sent, applied and answered at times drawn from
-// the seed. It may land after its sender is dead, after its error was reported, or after the next process has started.
+// A request is an event of the store, not of the task that sent it: it is sent, applied and answered at times drawn
+// from the seed. It may land after its sender is dead, after its error was reported, or after the next process has
+// started.
 #pragma once
 
 #include <functional>
@@ -29,10 +30,10 @@ enum class RequestFault {
 };
 
 struct SimStoreOptions {
-  bool faults = true;          // drawn per seed: which ones, and how often; a quarter of the seeds has none
-  bool torn_writes = false;    // as a file system without syncs may leave them after a power loss; object stores never do
+  bool faults = true;        // drawn per seed: which ones, and how often; a quarter of the seeds has none
+  bool torn_writes = false;  // as a file system without syncs may leave them after a power loss; object stores never do
   bool lists_in_order = true;
-  uint32_t page_size = 0;      // of listings; 0 = drawn per seed, from 2 to 1000
+  uint32_t page_size = 0;  // of listings; 0 = drawn per seed, from 2 to 1000
 };
 
 struct RequestHit {
@@ -64,7 +65,8 @@ class SimStore final : public ObjectStore {
   arrow::Status Put(const std::string& key, const BufferPtr& bytes) override;
   std::vector<arrow::Status> PutMany(std::span<const PutRequest> requests) override;
   arrow::Status PutIfAbsent(const std::string& key, const BufferPtr& bytes) override;
-  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag) override;
+  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes,
+                                        const std::string& etag) override;
   arrow::Result<ListPage> List(const ListRequest& request) override;
   arrow::Status Delete(const std::string& key) override;
   arrow::Status Copy(const std::string& from, const std::string& to) override;

@@ -208,7 +208,8 @@ TEST(SimStoreSeeds, RetriedCreatesTellTheTruth) {
   }
   EXPECT_GT(outcomes["OK"], 0);
   EXPECT_GT(outcomes["AlreadyExists"], 0);
-  for (const auto& [answer, count] : outcomes) EXPECT_THAT(answer, testing::AnyOf("OK", "AlreadyExists", "OutcomeUnknown"));
+  for (const auto& [answer, count] : outcomes)
+    EXPECT_THAT(answer, testing::AnyOf("OK", "AlreadyExists", "OutcomeUnknown"));
 }
 
 }  // namespace

@@ -16,11 +16,14 @@ struct ParsedUri {
 arrow::Result<ParsedUri> ParseUri(const std::string& uri) {
   if (uri.empty()) return InvalidInput("the table's URI is empty");
   const size_t mark = uri.find("://");
-  const auto is_scheme_char = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '+' || c == '-' || c == '.'; };
+  const auto is_scheme_char = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '+' || c == '-' || c == '.';
+  };
   if (mark != std::string::npos && mark != 0 && std::all_of(uri.begin(), uri.begin() + mark, is_scheme_char)) {
     return ParsedUri{uri.substr(0, mark), uri.substr(mark + 3)};
   }
-  if (uri.starts_with("file:") || uri.starts_with("memory:")) return InvalidInput("URI '{}' needs '//' behind its scheme", uri);
+  if (uri.starts_with("file:") || uri.starts_with("memory:"))
+    return InvalidInput("URI '{}' needs '//' behind its scheme", uri);
   return ParsedUri{"", uri};
 }
 
@@ -63,7 +66,8 @@ arrow::Result<LocalStoreOptions> ParseLocalOptions(const std::map<std::string, s
   LocalStoreOptions parsed;
   for (const auto& [name, value] : options) {
     if (name != "sync") return InvalidInput("unknown storage option '{}' for a local table; known: sync", name);
-    if (value != "true" && value != "false") return InvalidInput("storage option 'sync' must be true or false, not '{}'", value);
+    if (value != "true" && value != "false")
+      return InvalidInput("storage option 'sync' must be true or false, not '{}'", value);
     parsed.sync = value == "true";
   }
   return parsed;
@@ -78,12 +82,14 @@ std::string TrimSlashes(std::string text) {
 
 StoreRegistry::StoreRegistry(Resources resources) : resources_(std::move(resources)), mutex_(*resources_.runtime) {}
 
-arrow::Result<StoreLocation> StoreRegistry::Resolve(const std::string& uri, const std::map<std::string, std::string>& options) {
+arrow::Result<StoreLocation> StoreRegistry::Resolve(const std::string& uri,
+                                                    const std::map<std::string, std::string>& options) {
   if (auto registered = ResolveRegistered(uri)) return *std::move(registered);
   ARROW_ASSIGN_OR_RAISE(const ParsedUri parsed, ParseUri(uri));
   if (parsed.scheme == "memory") return ResolveMemory(uri, parsed.rest, options);
   if (parsed.scheme.empty()) return ResolveLocal(parsed.rest, options);
-  if (parsed.scheme != "file") return NotSupported("no store for scheme '{}' of '{}'; known: a path, file://, memory://", parsed.scheme, uri);
+  if (parsed.scheme != "file")
+    return NotSupported("no store for scheme '{}' of '{}'; known: a path, file://, memory://", parsed.scheme, uri);
   ARROW_ASSIGN_OR_RAISE(std::string path, DecodePercent(parsed.rest));
   if (path.starts_with("localhost/")) path.erase(0, std::string("localhost").size());
   if (!path.starts_with('/')) return InvalidInput("'{}' names a host; a file URI is file:///absolute/path", uri);
@@ -99,12 +105,14 @@ void StoreRegistry::Register(const std::string& uri_prefix, std::shared_ptr<Obje
 std::optional<StoreLocation> StoreRegistry::ResolveRegistered(const std::string& uri) {
   std::lock_guard lock(mutex_);
   for (auto entry = registered_.rbegin(); entry != registered_.rend(); ++entry) {
-    if (uri.starts_with(entry->first)) return StoreLocation{entry->second, TrimSlashes(uri.substr(entry->first.size())), uri};
+    if (uri.starts_with(entry->first))
+      return StoreLocation{entry->second, TrimSlashes(uri.substr(entry->first.size())), uri};
   }
   return std::nullopt;
 }
 
-arrow::Result<StoreLocation> StoreRegistry::ResolveLocal(const std::string& path, const std::map<std::string, std::string>& options) {
+arrow::Result<StoreLocation> StoreRegistry::ResolveLocal(const std::string& path,
+                                                         const std::map<std::string, std::string>& options) {
   ARROW_ASSIGN_OR_RAISE(const LocalStoreOptions parsed, ParseLocalOptions(options));
   ARROW_ASSIGN_OR_RAISE(const std::string absolute, AbsolutePath(path));
   // One store rooted at "/" serves all tables, so that tables may refer to each other's files by key.
@@ -115,12 +123,13 @@ arrow::Result<StoreLocation> StoreRegistry::ResolveLocal(const std::string& path
 
 arrow::Result<StoreLocation> StoreRegistry::ResolveMemory(const std::string& uri, const std::string& rest,
                                                           const std::map<std::string, std::string>& options) {
-  if (!options.empty()) return InvalidInput("unknown storage option '{}' for a table in memory", options.begin()->first);
+  if (!options.empty())
+    return InvalidInput("unknown storage option '{}' for a table in memory", options.begin()->first);
   const size_t slash = rest.find('/');
   const std::string name = rest.substr(0, slash);
   const std::string root = slash == std::string::npos ? "" : TrimSlashes(rest.substr(slash));
   if (name.empty()) return InvalidInput("'{}' names no store; a memory URI is memory://name/table", uri);
-  auto store = FindOrMake("memory " + name, [&] { return MakeMemoryStore(resources_); });
+  auto store = FindOrMake("memory " + name, [&] { return MakeMemoryStore(resources_, name); });
   return StoreLocation{std::move(store), root, uri};
 }
 

@@ -54,6 +54,7 @@ TEST_F(StoreRegistryTest, MemoryStoresAreSharedByName) {
   const auto two = registry_.Resolve("memory://m/other").ValueOrDie();
   EXPECT_EQ(one.store, two.store);
   EXPECT_EQ(one.root, "folder/table");
+  EXPECT_EQ(one.store->Describe("folder/table/x"), "memory://m/folder/table/x");
   EXPECT_NE(one.store, registry_.Resolve("memory://n/other").ValueOrDie().store);
   EXPECT_EQ(registry_.Resolve("memory://m").ValueOrDie().root, "");
 }
@@ -74,7 +75,8 @@ TEST_F(StoreRegistryTest, RegisteredPrefixesComeFirst) {
 
 TEST_F(StoreRegistryTest, RefusesWhatItCannotServe) {
   EXPECT_EQ(FailureOf("gopher://host/table"), ErrorKind::kNotSupported);
-  for (const char* uri : {"", "/", "file://host/table", "file:/tmp/t", "file:///tmp/%2", "file:///tmp/%zz", "memory://", "memory:///t"}) {
+  for (const char* uri :
+       {"", "/", "file://host/table", "file:/tmp/t", "file:///tmp/%2", "file:///tmp/%zz", "memory://", "memory:///t"}) {
     EXPECT_EQ(FailureOf(uri), ErrorKind::kInvalidInput) << uri;
   }
 }

@@ -19,10 +19,11 @@ struct LocalStoreOptions {
 };
 // A local file system below `root` (an absolute folder; created on first write). Put-if-absent is link() from a staging
 // file named `.{32 hex}.tmp` in the same folder, which no Lance reader or writer takes for a table object.
-std::shared_ptr<ObjectStore> MakeLocalStore(const Resources& resources, std::string root, LocalStoreOptions options = {});
+std::shared_ptr<ObjectStore> MakeLocalStore(const Resources& resources, std::string root,
+                                            LocalStoreOptions options = {});
 
-// Objects in memory; lists in order; for tests and `memory://` tables.
-std::shared_ptr<ObjectStore> MakeMemoryStore(const Resources& resources);
+// Objects in memory; lists in order; for tests and `memory://name/...` tables.
+std::shared_ptr<ObjectStore> MakeMemoryStore(const Resources& resources, const std::string& name = "");
 
 // Where a table lives: a store and the key prefix of the table inside it.
 struct StoreLocation {
@@ -38,8 +39,8 @@ class StoreRegistry {
   explicit StoreRegistry(Resources resources);
   // Options: "sync" = "true" | "false" (local). Unknown keys are InvalidInput naming the key.
   arrow::Result<StoreLocation> Resolve(const std::string& uri, const std::map<std::string, std::string>& options = {});
-  // From now on URIs that start with `uri_prefix` (e.g. "test://bucket/") live in this store; the rest of the URI is the
-  // root. How tests and the simulation bring decorated or simulated stores.
+  // From now on URIs that start with `uri_prefix` (e.g. "test://bucket/") live in this store; the rest of the URI is
+  // the root. How tests and the simulation bring decorated or simulated stores.
   void Register(const std::string& uri_prefix, std::shared_ptr<ObjectStore> store);
 
  private:
@@ -47,7 +48,8 @@ class StoreRegistry {
   arrow::Result<StoreLocation> ResolveLocal(const std::string& path, const std::map<std::string, std::string>& options);
   arrow::Result<StoreLocation> ResolveMemory(const std::string& uri, const std::string& rest,
                                              const std::map<std::string, std::string>& options);
-  std::shared_ptr<ObjectStore> FindOrMake(const std::string& name, const std::function<std::shared_ptr<ObjectStore>()>& make);
+  std::shared_ptr<ObjectStore> FindOrMake(const std::string& name,
+                                          const std::function<std::shared_ptr<ObjectStore>()>& make);
 
   Resources resources_;
   Mutex mutex_;
@@ -74,6 +76,7 @@ struct RetryOptions {
   Duration base_delay = std::chrono::milliseconds(50);
   Duration max_delay = std::chrono::seconds(5);
 };
-std::shared_ptr<ObjectStore> MakeRetryStore(const Resources& resources, std::shared_ptr<ObjectStore> inner, RetryOptions options = {});
+std::shared_ptr<ObjectStore> MakeRetryStore(const Resources& resources, std::shared_ptr<ObjectStore> inner,
+                                            RetryOptions options = {});
 
 }  // namespace javelin
