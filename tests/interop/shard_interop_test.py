@@ -147,7 +147,8 @@ def test_the_peers_claim_fences_us(tmp_path, peer, shard):
     ours = our_writer(uri, shard)
     ours.put(rows(4, tag="ours"))
     peer_writer(peer, uri, shard)
-    for attempt in (lambda: ours.put(rows(5, tag="late")), lambda: ours.put(rows(6, tag="late")), ours.lsm_scanner, ours.close):
+    for attempt in (lambda: ours.put(rows(5, tag="late")), lambda: ours.put(rows(6, tag="late")),
+                    lambda: our_scan(ours), ours.close):
         with pytest.raises(javelin.errors.FencedPeerClaimedEpoch) as failure:
             attempt()
         assert shard in str(failure.value)
