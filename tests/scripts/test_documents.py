@@ -3,6 +3,7 @@
 import pathlib
 import re
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CITATION = re.compile(r'docs/(\w+)\.md,\s*((?:"[^"]+"(?:,? (?:and )?)?)+)')
@@ -59,3 +60,11 @@ def test_every_difference_is_held_by_tests_that_exist():
             if not found:
                 missing.append(f"no such test: {name}")
     assert not missing, "\n".join(missing)
+
+
+def test_the_example_of_the_readme_prints_what_it_says(tmp_path):
+    (example,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    said = re.findall(r"^\s*print\(.*\)  # (.+)$", example, re.MULTILINE)
+    assert len(said) == example.count("print(")
+    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout.splitlines()) == (0, said), done.stderr
