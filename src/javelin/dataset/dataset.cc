@@ -24,16 +24,13 @@ arrow::Result<std::shared_ptr<Dataset>> Dataset::Open(std::shared_ptr<Session> s
 arrow::Result<std::shared_ptr<Dataset>> Dataset::OpenAt(std::shared_ptr<Session> session, const StoreLocation& location,
                                                         const OpenOptions& options) {
   ARROW_RETURN_NOT_OK(session->runtime().CheckProcess());
-  auto state = std::make_shared<DatasetState>();
-  state->session = std::move(session);
-  state->location = location;
-  state->storage_options = options.storage_options;
-  if (options.version) {
-    ARROW_ASSIGN_OR_RAISE(state->loaded, table::LoadVersion(location, *options.version));
-  } else {
-    ARROW_ASSIGN_OR_RAISE(state->loaded, table::LoadLatestVersion(location));
-  }
-  return DatasetState::MakeDataset(std::move(state));
+  DatasetState state;
+  state.session = std::move(session);
+  state.location = location;
+  state.storage_options = options.storage_options;
+  ARROW_ASSIGN_OR_RAISE(auto loaded, options.version ? table::LoadVersion(location, *options.version)
+                                                     : table::LoadLatestVersion(location));
+  return state.At(std::move(loaded));
 }
 
 arrow::Result<std::shared_ptr<Dataset>> Dataset::Write(std::shared_ptr<Session> session, const std::string& uri,
@@ -69,6 +66,14 @@ arrow::Result<std::shared_ptr<Dataset>> Dataset::Append(arrow::RecordBatchReader
   WriteOptions append = options;
   append.mode = WriteMode::kAppend;
   ARROW_ASSIGN_OR_RAISE(auto written, internal::WriteRows(*state_, data, append));
+  return state_->At(std::move(written));
+}
+
+arrow::Result<std::shared_ptr<Dataset>> Dataset::Overwrite(arrow::RecordBatchReader& data,
+                                                           const WriteOptions& options) const {
+  WriteOptions overwrite = options;
+  overwrite.mode = WriteMode::kOverwrite;
+  ARROW_ASSIGN_OR_RAISE(auto written, internal::WriteRows(*state_, data, overwrite));
   return state_->At(std::move(written));
 }
 

@@ -9,6 +9,7 @@ namespace javelin::internal {
 std::shared_ptr<Dataset> DatasetState::At(table::LoadedManifest version) const {
   auto state = std::make_shared<DatasetState>(*this);
   state->loaded = std::move(version);
+  state->loaded.transaction.reset();  // only a commit that steps over a version reads it
   return MakeDataset(std::move(state));
 }
 

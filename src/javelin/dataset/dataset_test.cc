@@ -166,6 +166,20 @@ TEST_P(Datasets, ExactRequests) {
   EXPECT_EQ(world_.counting().counts().total(), 3u);
 }
 
+TEST_P(Datasets, WritesThroughAnOldHandleMeetWhatWasCommittedSince) {
+  ASSERT_OK_AND_ASSIGN(const auto old, world_.Write(MakeRows(0, 3), WriteMode::kCreate));
+  ASSERT_OK(old->Append(*ReaderOf({ToBatch(MakeRows(3, 1))})).status());
+  ASSERT_OK_AND_ASSIGN(const auto appended, old->Append(*ReaderOf({ToBatch(MakeRows(4, 1))})));
+  EXPECT_EQ(world_.Rows(*appended), MakeRows(0, 5));
+  ASSERT_OK_AND_ASSIGN(const auto overwritten, old->Overwrite(*ReaderOf({ToBatch(MakeRows(9, 1))})));
+  EXPECT_EQ(overwritten->version(), TableVersion(4));
+  EXPECT_EQ(world_.Rows(*overwritten), MakeRows(9, 1));
+  ExpectError(old->Append(*ReaderOf({ToBatch(MakeRows(5, 1))})).status(), ErrorKind::kIncompatibleConflict, "Overwrite");
+  ExpectError(old->Overwrite(*ReaderOf({ToBatch(MakeRows(5, 1))})).status(), ErrorKind::kRetryableConflict, "Overwrite");
+  ASSERT_OK_AND_ASSIGN(const auto latest, old->CheckoutLatest());
+  EXPECT_EQ(latest->version(), TableVersion(4));
+}
+
 // ---- what an append accepts ----
 
 BatchPtr OneColumn(const std::string& name, const std::shared_ptr<arrow::Array>& column, bool nullable = true) {

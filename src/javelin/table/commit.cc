@@ -55,6 +55,7 @@ class Committer {
   arrow::Status Attempt() {
     ARROW_RETURN_NOT_OK(ReachHead());
     if (committed_) return arrow::Status::OK();
+    ARROW_RETURN_NOT_OK(runtime_.SyncPoint("commit.at_head"));
     if (head_) ARROW_RETURN_NOT_OK(CheckWritable(*head_->manifest));
     const ApplyContext context{.head = head_ ? head_->manifest.get() : nullptr,
                                .read = read_ != nullptr ? read_->manifest.get() : nullptr,
