@@ -300,7 +300,68 @@ TEST(FreshView, SsTablesAreRefusedNotSkipped) {
   });
 }
 
+TEST(FreshView, SsTablesBelowTheWatermarkAreInTheBase) {
+  World world;
+  world.CreateTable(R"([[1, "base"], [2, "compacted"]])");
+  world.Run([&](Process& process) {
+    {
+      auto writer = process.Open();
+      ASSERT_OK(AddSsTable(*writer->manifest_store(), 1));
+    }
+    ExpectError(FreshView::Open(*process.Table()).status(), ErrorKind::kNotSupported, "0123abcd_gen_1");
+    ReplaceDetails(process, [](table::MemWalDetails& details) {
+      details.compacted_sstables = {{Must(Uuid::Parse(kShard)), Generation(1)}};
+    });
+    EXPECT_EQ(process.Fresh(), "1:base 2:compacted");
+    auto writer = process.Open();
+    EXPECT_EQ(writer->memtable_stats().generation, 2u);
+    ASSERT_OK(writer->Put({Row(2, "newer")}));
+    EXPECT_EQ(process.Fresh(), "1:base 2:newer");
+  });
+}
+
 // ---- columns of a table that changed since the writer was opened ----
+
+// The next version of the table, as somebody who changes schemas would commit it.
+void CommitSchema(World& world, const Dataset& table, file::Schema schema) {
+  table::Manifest manifest = table.manifest();
+  manifest.version = manifest.version.Next();
+  manifest.schema = std::move(schema);
+  const std::string name = fmt::format("{:020}.manifest", UINT64_MAX - manifest.version.value());
+  ASSERT_OK(world.store->raw().PutIfAbsent(table.Key("_versions/" + name), Must(table::EncodeManifestFile(manifest, ""))));
+}
+
+TEST(FreshView, RowsInMemoryFollowASchemaThatChanges) {
+  World world;
+  world.CreateTable(R"([[1, "base"], [2, "base"]])");
+  world.Run([&](Process& process) {
+    auto writer = process.Open(BatchesPerTable(1));
+    ASSERT_OK(writer->Put({Rows(R"([[2, "memory"], [3, "memory"]])")}));
+    auto table = process.Table();
+    std::vector<file::Field> fields = table->schema().fields();
+    fields[1].name = "words";
+    const auto added = Must(file::Schema::FromArrow(*arrow::schema({arrow::field("extra", arrow::int32())}), FieldId(7)));
+    fields.push_back(added.fields()[0]);
+    CommitSchema(world, *table, file::Schema(fields, {}));
+    table = process.Table();
+    EXPECT_EQ(table->arrow_schema()->field_names(), (std::vector<std::string>{"id", "words", "extra"}));
+    EXPECT_EQ(process.Fresh(), "1:base:null 2:memory:null 3:memory:null") << "a renamed column keeps its values, an added one is null";
+    const auto view = Must(FreshView::Open(*table));
+    EXPECT_EQ(Text(*Must(view->Get(*Keys("[[3], [1]]"), std::vector<std::string>{"extra", "words"}))), "null:memory null:base");
+    fields.erase(fields.begin() + 1);
+    CommitSchema(world, *table, file::Schema(fields, {}));
+    EXPECT_EQ(process.Fresh(), "1:null 2:null 3:null") << "a dropped column is gone";
+    ASSERT_OK(writer->Put({Row(4, "old schema")}));
+    EXPECT_EQ(process.Fresh(), "1:null 2:null 3:null 4:null");
+    writer.reset();
+    // Reopened under the new schema: what the log holds of the old one follows.
+    auto next = process.Open();
+    EXPECT_EQ(ReadBack(*next), "1:null 2:null 3:null 4:null");
+    ASSERT_OK(next->Put({Batch(arrow::schema({arrow::field("id", arrow::int64()), arrow::field("extra", arrow::int32())}), "[[3, 33]]")}));
+    EXPECT_EQ(process.Fresh(), "1:null 2:null 3:33 4:null");
+  });
+}
+
 
 file::Schema Evolved(const arrow::FieldVector& fields, const std::vector<int32_t>& ids) {
   auto schema = Must(file::Schema::FromArrow(*arrow::schema(fields)));

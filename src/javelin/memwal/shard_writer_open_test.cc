@@ -304,6 +304,44 @@ TEST(OpenWriter, TakesTheTablesOnlySpec) {
   });
 }
 
+TEST(OpenWriter, SeveralSpecsAreNotHandled) {
+  World world;
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    ReplaceDetails(process, [](table::MemWalDetails& details) { details.sharding_specs = {{1, {}}, {2, {}}}; });
+    const auto before = world.Objects();
+    ExpectError(process.TryOpen().status(), ErrorKind::kNotSupported, "2 sharding specs");
+    EXPECT_EQ(world.Objects(), before);
+  });
+}
+
+TEST(OpenWriter, IndexesThatAreLeftOutAreNamed) {
+  World world;
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    ReplaceDetails(process, [](table::MemWalDetails& details) {
+      details.maintain_all_indexes = false;
+      details.maintained_indexes = {"nowhere"};
+    });
+    auto writer = process.Open();
+    ASSERT_EQ(writer->warnings().size(), 1u);
+    EXPECT_THAT(writer->warnings()[0], HasSubstr("'nowhere', which does not exist"));
+  });
+}
+
+TEST(OpenWriter, AStoredDefaultThatIsMalformedIsRefused) {
+  World world;
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    auto incumbent = process.Open();
+    ReplaceDetails(process, [](table::MemWalDetails& details) { details.writer_config_defaults["max_memtable_rows"] = "many"; });
+    const auto before = world.Objects();
+    ExpectError(process.TryOpen().status(), ErrorKind::kInvalidInput, "max_memtable_rows = 'many'");
+    EXPECT_EQ(world.Objects(), before);
+    ASSERT_OK(incumbent->Put({Row(1, "a")}));
+  });
+}
+
 TEST(OpenWriter, StoredDefaultsAreUsedUnderExplicitOptions) {
   InitializeOptions initialize;
   initialize.writer_defaults.max_memtable_rows = 10;
@@ -417,7 +455,7 @@ TEST(TwoWriters, AppendsDuringTheListingAreNoGap) {
     for (int i = 1; i <= 3; ++i) ASSERT_OK(first->Put({Row(i, "x")}));
     int pages = 0;
     world.fault = [&](const RequestHit& hit) -> std::optional<RequestFault> {
-      if (hit.method != "list" || ++pages != 2) return RequestFault::kNone;
+      if (hit.method != "list" || !hit.key.ends_with("/wal/") || ++pages != 2) return RequestFault::kNone;
       WriteEntry(world, 4, EntryOf(1, 1, R"([[4, "x"]])"));  // sorts before the page
       WriteEntry(world, 5, EntryOf(1, 1, R"([[5, "x"]])"));  // and this one behind it
       return RequestFault::kNone;

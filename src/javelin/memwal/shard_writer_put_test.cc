@@ -132,6 +132,8 @@ TEST(Put, RowsAreVisibleOnceDurableAndIndexedAndNotBefore) {
     EXPECT_EQ(views[0].table->indexed(), LocalBatch(1));
     EXPECT_EQ(views[0].visible_batches, 0u) << "indexed, but not durable";
     EXPECT_EQ(ReadBack(*writer), "");
+    EXPECT_EQ(Get(*writer, 1), "");
+    EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*writer))->CountRows()), 0u);
     ASSERT_OK(first.Wait());
     EXPECT_EQ(ReadBack(*writer), "1:a");
     const Ticket second = Must(writer->PutAsync({Row(2, "b")}));
@@ -140,6 +142,8 @@ TEST(Put, RowsAreVisibleOnceDurableAndIndexedAndNotBefore) {
     EXPECT_EQ(views[0].table->durable(), LocalBatch(2));
     EXPECT_EQ(views[0].visible_batches, 1u) << "durable, but not indexed";
     EXPECT_EQ(ReadBack(*writer), "1:a");
+    EXPECT_EQ(Get(*writer, 2), "");
+    EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*writer))->CountRows()), 1u);
     EXPECT_FALSE(second.Done());
     ASSERT_OK(second.Wait());
     EXPECT_EQ(ReadBack(*writer), "1:a 2:b");
@@ -158,6 +162,7 @@ TEST(Put, WithoutDurabilityRowsAreReadableAtOnce) {
     for (int i = 0; i < 20; ++i) {
       ASSERT_OK(writer->Put({Row(i, "x")}));
       EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*writer))->CountRows()), static_cast<uint64_t>(i + 1));
+      EXPECT_EQ(Get(*writer, i), fmt::format("{}:x", i));
     }
     EXPECT_LT(process.runtime().Now() - start, kSecond);
     process.runtime().Sleep(std::chrono::minutes(1));

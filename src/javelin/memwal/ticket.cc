@@ -12,14 +12,13 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   Waiter(std::shared_ptr<const Ticket::State> ticket, std::function<void(const arrow::Status&)> callback)
       : ticket_(std::move(ticket)), callback_(std::move(callback)) {}
 
-  // Registers first and looks afterwards: a wake between the two is not lost.
+  // The look before the registration only saves its cost; the one behind it counts: a wake between the two is not lost.
   void Arm() {
+    if (FireIfDone()) return;
     WaitList& waiters = ticket_->writer->waiters();
     const uint64_t id = waiters.Register([self = shared_from_this()] { self->Arm(); });
     registration_.store(id);
-    const std::optional<arrow::Status> outcome = ticket_->Outcome();
-    if (outcome.has_value()) Fire(*outcome);
-    if (fired_.load()) waiters.Remove(id);
+    if (FireIfDone() || fired_.load()) waiters.Remove(id);
   }
   // The callback will not run any more, unless it already does.
   void Disarm() {
@@ -28,8 +27,10 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   }
 
  private:
-  void Fire(const arrow::Status& outcome) {
-    if (!fired_.exchange(true)) callback_(outcome);
+  bool FireIfDone() {
+    const std::optional<arrow::Status> outcome = ticket_->Outcome();
+    if (outcome.has_value() && !fired_.exchange(true)) callback_(*outcome);
+    return outcome.has_value();
   }
 
   const std::shared_ptr<const Ticket::State> ticket_;

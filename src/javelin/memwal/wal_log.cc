@@ -87,26 +87,25 @@ arrow::Result<WalPosition> WalLog::Replay(const ShardManifest& manifest, std::op
     ARROW_RETURN_NOT_OK(apply_next(std::exchange(bytes, nullptr)));
   }
   // Without a known end most logs are empty, so the window opens only once an entry was there.
-  uint64_t width = end.has_value() ? impl_->options.read_ahead : 1;
-  while (!end.has_value() || position < *end) {
+  for (uint64_t width = end.has_value() ? impl_->options.read_ahead : 1; !end.has_value() || position < *end; width = impl_->options.read_ahead) {
     if (end.has_value()) width = std::min(width, end->value() - position.value());
     auto answers = impl_->folder.store->GetMany(impl_->folder.Keys(position, width));
-    bool ended = false;
+    bool hole = false, later_exists = false;
     for (auto& answer : answers) {
-      if (answer.ok() && ended) ARROW_RETURN_NOT_OK(impl_->folder.Gap(position));
-      if (answer.ok() && !ended) {
+      if (!answer.ok() && !HasKind(answer.status(), ErrorKind::kNotFound)) return impl_->folder.At(answer.status(), position);
+      if (hole) {
+        later_exists |= answer.ok();
+      } else if (answer.ok()) {
         ARROW_RETURN_NOT_OK(apply_next(*std::move(answer)));
-      } else if (!answer.ok() && !HasKind(answer.status(), ErrorKind::kNotFound)) {
-        return impl_->folder.At(answer.status(), position);
       } else {
-        ended = true;
+        hole = true;
       }
     }
-    if (ended) {
-      if (end.has_value() || position <= manifest.wal_position_last_seen) ARROW_RETURN_NOT_OK(impl_->folder.Gap(position));
-      return position;
-    }
-    width = impl_->options.read_ahead;
+    if (!hole) continue;
+    if (impl_->runtime().PlantedBug("wal.gap_read_as_end")) return position;
+    if (end.has_value() || position <= manifest.wal_position_last_seen) return impl_->folder.Gap(position);
+    if (!later_exists) return position;
+    ARROW_RETURN_NOT_OK(impl_->folder.ConfirmGap(position));
   }
   return position;
 }

@@ -251,6 +251,50 @@ TEST(WalLog, AMissingEndThatTheManifestKnowsIsAGap) {
   });
 }
 
+// A listing or a window of requests is not one moment: while the predecessor appends it can show a later entry without the earlier
+// one. Only a hole that is still there afterwards is a gap.
+TEST(WalLog, EntriesThatAppearWhileOneLooksAreNoGap) {
+  for (bool long_log : {false, true}) {
+    InWorld([&](World& world) {
+      const uint64_t base = long_log ? 2'000 : 0;
+      Writer old = world.MustOpen();
+      old.log->SetNextPosition(WalPosition(base + 1));
+      for (int i = 1; i <= 3; ++i) ASSERT_TRUE(old.Append(i).ok());
+      if (long_log) Cover(old, base, base);
+      auto race = [&](Writer& writer) {
+        if (long_log) {
+          // Position 4 was answered already when 4 and 5 are appended.
+          writer.store->Before("GET wal/2005", [&] {
+            ASSERT_TRUE(old.Append(4).ok());
+            ASSERT_TRUE(old.Append(5).ok());
+          });
+        } else {
+          // The listing has 5, and misses 4.
+          world.PutEntry(5, 1, 5);
+          writer.store->Before("HEAD wal/4", [&] { ASSERT_TRUE(old.Append(4).ok()); });
+        }
+      };
+      Writer successor = world.Open({}, race).ValueOrDie();
+      EXPECT_THAT(successor.replayed, ElementsAre(1, 2, 3, 4, 5));
+      EXPECT_EQ(world.Log()[base + 6], (std::pair<uint64_t, int64_t>{2, -1}));
+    });
+  }
+}
+
+// The same where there is no sentinel yet: what appears is a successor's.
+TEST(WalLog, ASuccessorThatAppearsDuringAReplayIsNoGap) {
+  InWorld([](World& world) {
+    Writer writer = world.Claim();
+    world.PutEntry(1, 1, 1);
+    writer.store->Before("GET wal/3", [&] {
+      world.PutEntry(2, 2, -1);
+      world.PutEntry(3, 2, 3);
+    });
+    auto ignore = [](WalPosition, WalEntry) { return arrow::Status::OK(); };
+    EXPECT_KIND(kFencedPeerClaimedEpoch, "position 2", writer.log->Replay(writer.claimed, std::nullopt, {}, ignore).status());
+  });
+}
+
 TEST(WalLog, AHoleInALongLogIsAGap) {
   // Holes with 1 to 16 absent positions; last_seen is below, at or above them.
   for (uint64_t hole : {2'001, 2'005, 2'016, 2'017, 2'020}) {

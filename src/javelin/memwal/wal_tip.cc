@@ -11,10 +11,10 @@ constexpr uint64_t kWindow = 16;
 
 // Whether an answer to a GET or HEAD says that the object exists; an error for every answer that says neither.
 template <typename Answer>
-arrow::Result<bool> Exists(const arrow::Result<Answer>& answer) {
+arrow::Result<bool> Exists(const arrow::Result<Answer>& answer, const WalFolder& folder, WalPosition position) {
   if (answer.ok()) return true;
   if (HasKind(answer.status(), ErrorKind::kNotFound)) return false;
-  return answer.status();
+  return folder.At(answer.status(), position);
 }
 
 int64_t TotalBytes(const std::vector<BufferPtr>& buffers) {
@@ -37,10 +37,14 @@ arrow::Status WalFolder::At(const arrow::Status& status, WalPosition position) c
 }
 
 arrow::Status WalFolder::Gap(WalPosition position) const {
-  if (resources.runtime->PlantedBug("wal.gap_read_as_end")) return arrow::Status::OK();
   return At(WalGap("the entry is missing although later ones were written; rows may be lost: restore the object, or let an operator "
                    "decide what to do with the entries above it"),
             position);
+}
+
+arrow::Status WalFolder::ConfirmGap(WalPosition position) const {
+  ARROW_ASSIGN_OR_RAISE(bool exists, Exists(store->Head(paths.WalEntry(position)), *this, position));
+  return exists ? arrow::Status::OK() : Gap(position);
 }
 
 arrow::Result<std::vector<WalPosition>> WalFolder::List(WalPosition after) const {
@@ -64,12 +68,13 @@ arrow::Result<WalLog::Tip> WalTipFinder::Find(const ShardManifest& manifest, std
 
 arrow::Result<WalLog::Tip> WalTipFinder::FromListing(const ShardManifest& manifest) const {
   ARROW_ASSIGN_OR_RAISE(std::vector<WalPosition> positions, folder_.List(manifest.replay_after));
+  const bool gap_read_as_end = folder_.resources.runtime->PlantedBug("wal.gap_read_as_end");
   WalPosition expected = manifest.replay_after.Next();
   for (WalPosition position : positions) {
-    if (position != expected) ARROW_RETURN_NOT_OK(folder_.Gap(expected));
+    for (; expected < position && !gap_read_as_end; expected = expected.Next()) ARROW_RETURN_NOT_OK(folder_.ConfirmGap(expected));
     expected = position.Next();
   }
-  if (expected <= manifest.wal_position_last_seen) ARROW_RETURN_NOT_OK(folder_.Gap(expected));
+  if (expected <= manifest.wal_position_last_seen && !gap_read_as_end) return folder_.Gap(expected);
   return WalLog::Tip{.next = expected};
 }
 
@@ -78,7 +83,7 @@ arrow::Result<WalLog::Tip> WalTipFinder::ReadAhead(const ShardManifest& manifest
   while (true) {
     ARROW_ASSIGN_OR_RAISE(bool found, Step(first, &tip));
     if (!found) continue;
-    if (tip.next <= manifest.wal_position_last_seen) ARROW_RETURN_NOT_OK(folder_.Gap(tip.next));
+    if (tip.next <= manifest.wal_position_last_seen) return folder_.Gap(tip.next);
     return tip;
   }
 }
@@ -97,35 +102,37 @@ arrow::Result<bool> WalTipFinder::Step(WalPosition first, WalLog::Tip* tip) cons
     infos = folder_.store->HeadMany(keys);
   }
   std::optional<WalPosition> hole;
+  bool later_exists = false;
   for (uint64_t i = 0; i < kWindow; ++i) {
     const WalPosition position(start.value() + i);
-    arrow::Result<bool> exists = keep ? Exists(entries[i]) : Exists(infos[i]);
-    if (!exists.ok()) return folder_.At(exists.status(), position);
-    if (!*exists) {
-      if (!hole.has_value()) hole = position;
-      continue;
-    }
+    ARROW_ASSIGN_OR_RAISE(bool exists, keep ? Exists(entries[i], folder_, position) : Exists(infos[i], folder_, position));
     if (hole.has_value()) {
-      ARROW_RETURN_NOT_OK(folder_.Gap(*hole));
-      break;
+      later_exists |= exists;
+    } else if (!exists) {
+      hole = position;
+    } else {
+      if (keep) tip->prefetched.push_back(*std::move(entries[i]));
+      tip->next = position.Next();
     }
-    if (keep) tip->prefetched.push_back(*std::move(entries[i]));
-    tip->next = position.Next();
   }
   if (!hole.has_value()) return false;
-  ARROW_RETURN_NOT_OK(ExpectAbsent(WalPosition(start.value() + kWindow), WalPosition(hole->value() + kWindow), *hole));
-  return true;
+  if (!later_exists) {
+    ARROW_ASSIGN_OR_RAISE(later_exists, AnyExists(WalPosition(start.value() + kWindow), WalPosition(hole->value() + kWindow)));
+  }
+  if (!later_exists) return true;
+  ARROW_RETURN_NOT_OK(folder_.ConfirmGap(*hole));
+  return false;
 }
 
-arrow::Status WalTipFinder::ExpectAbsent(WalPosition first, WalPosition last, WalPosition hole) const {
+arrow::Result<bool> WalTipFinder::AnyExists(WalPosition first, WalPosition last) const {
   const std::vector<std::string> keys = folder_.Keys(first, last.value() - first.value() + 1);
   std::vector<arrow::Result<ObjectInfo>> infos = folder_.store->HeadMany(keys);
+  bool any = false;
   for (size_t i = 0; i < infos.size(); ++i) {
-    arrow::Result<bool> exists = Exists(infos[i]);
-    if (!exists.ok()) return folder_.At(exists.status(), WalPosition(first.value() + i));
-    if (*exists) return folder_.Gap(hole);
+    ARROW_ASSIGN_OR_RAISE(bool exists, Exists(infos[i], folder_, WalPosition(first.value() + i)));
+    any |= exists;
   }
-  return arrow::Status::OK();
+  return any;
 }
 
 }  // namespace javelin::memwal

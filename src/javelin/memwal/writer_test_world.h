@@ -23,6 +23,9 @@
 #include "javelin/memwal/shard_writer.h"
 #include "javelin/memwal/wal_entry.h"
 #include "javelin/store/sim_store.h"
+#include "javelin/table/manifest_codec.h"
+#include "javelin/table/mem_wal_details.h"
+#include "javelin/table/transaction.h"
 
 namespace javelin::memwal::test {
 
@@ -127,6 +130,10 @@ class Process {
 // What a writer itself reads, sorted.
 inline std::string ReadBack(const ShardWriter& writer) { return Sorted(Scan(*Must(FreshView::OpenForWriter(writer)))); }
 
+inline std::string Get(const ShardWriter& writer, int64_t id) {
+  return Text(*Must(Must(FreshView::OpenForWriter(writer))->Get(*Keys(fmt::format("[[{}]]", id)))));
+}
+
 // One simulated store with one table, and the requests that it got.
 class World {
  public:
@@ -193,6 +200,16 @@ class World {
   std::vector<std::string> requests;
   std::function<std::optional<RequestFault>(const RequestHit&)> fault;
 };
+
+// Rewrites what the system index says, as somebody else may have: the entry is dropped and made again.
+inline void ReplaceDetails(Process& process, const std::function<void(table::MemWalDetails&)>& change) {
+  auto table = process.Table();
+  auto details = *Must(table::ReadMemWalDetails(table->manifest()));
+  change(details);
+  table = Must(table->Commit({.read_version = table->version(), .operation = table::CreateIndex{{}, {*table->manifest().FindIndex(table::kMemWalIndexName)}}}));
+  const auto entry = table::MakeMemWalIndexEntry(details, Uuid::Random(1, 2), table->version().value(), 0);
+  ASSERT_OK(table->Commit({.read_version = table->version(), .operation = table::CreateIndex{{entry}, {}}}).status());
+}
 
 inline WriterOptions NotDurable() {
   WriterOptions options;
