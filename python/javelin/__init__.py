@@ -5,7 +5,7 @@ lance`` runs existing code. What it does not cover is not there: AttributeError 
 """
 
 from . import errors, mem_wal
-from ._core import __version__
+from ._core import VERSION as __version__
 from ._scan import LanceScanner
 from .covered import COVERED, OURS
 from .dataset import LanceDataset, dataset, write_dataset

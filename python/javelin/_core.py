@@ -8,7 +8,7 @@ import pyarrow  # noqa: F401  (loads libarrow)
 
 try:
     from _javelin_core import *  # noqa: F401,F403
-    from _javelin_core import ERROR_KINDS, __version__  # noqa: F401
+    from _javelin_core import ERROR_KINDS, VERSION  # noqa: F401
 except ImportError as error:
     raise ImportError(
         f"the extension module of javelin does not load beside pyarrow {pyarrow.__version__}: {error}. It needs the pyarrow "

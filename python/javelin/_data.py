@@ -15,7 +15,8 @@ _T = TypeVar("_T")
 class Source:
     """A stream of record batches made of what a caller handed in.
 
-    `schema` is that of data that says none of its own; `types` gives plain Python values the types of a table, by column name.
+    `schema` is that of data that says none of its own; `types` gives plain Python values and data frames the types of a table,
+    by column name.
     `stream` has ``__arrow_c_stream__``. `failure` is what a Python producer raised while it was read; it tells more than
     the error that the reader saw of it.
     """
@@ -39,9 +40,9 @@ class Source:
         if isinstance(data, pa.RecordBatch):
             return pa.Table.from_batches([data])
         if _is_frame(data, "pandas"):
-            return _own(pa.Table.from_pandas(data, schema=schema))
+            return _own(_retyped(pa.Table.from_pandas(data, schema=schema), types))
         if _is_frame(data, "polars"):
-            return data.to_arrow()  # its own stream has string views, which tables do not
+            return _retyped(data.to_arrow(), types)  # its own stream has string views, which tables do not
         if isinstance(data, Mapping):
             return _own(_table_of_columns(data, schema, types))
         if isinstance(data, list) and data and isinstance(data[0], Mapping):
@@ -106,6 +107,14 @@ def _table_of_columns(
     return pa.Table.from_pydict(values, schema=pa.schema(fields))
 
 
+def _retyped(table: pa.Table, types: Optional[pa.Schema]) -> pa.Table:
+    """A frame's columns in the types of the table, where no value changes by it."""
+    if types is None:
+        return table
+    fields = [types.field(field.name) if field.name in types.names else field for field in table.schema]
+    return _cast(table, pa.schema(fields))
+
+
 def _own(table: pa.Table) -> pa.Table:
     """A copy that shares no memory with the arrays it was made of, which their owner may go on changing."""
     manager = pa.default_cpu_memory_manager()
@@ -119,14 +128,14 @@ def _conforming(batches: Iterable[Any], schema: pa.Schema) -> Iterator[pa.Record
         if batch.schema.equals(schema):
             yield batch
         else:
-            yield from _cast(batch, schema)
+            yield from _cast(pa.Table.from_batches([batch]), schema).to_batches()
 
 
-def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> List[pa.RecordBatch]:
+def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
     try:
-        return pa.Table.from_batches([batch]).cast(schema).to_batches()
+        return table.cast(schema)
     except (ValueError, NotImplementedError) as error:
-        raise errors.InvalidInput(f"a batch does not fit the schema that was given: {error}") from None
+        raise errors.InvalidInput(f"the rows do not fit the schema: {error}") from None
 
 
 def as_batch(table: pa.Table) -> pa.RecordBatch:

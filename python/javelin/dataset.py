@@ -72,7 +72,8 @@ def write_dataset(
         frame, a dict of columns, a list of dicts, or an iterator of record batches with its `schema`. Streams are not held in
         memory as a whole.
     uri : str, Path or LanceDataset
-        Where the table is.
+        Where the table is. Through a dataset the rows are written against its version: a conflict with what others committed
+        since is an error.
     schema : pyarrow.Schema, optional
         For data that says no schema of its own.
     mode : str
@@ -101,26 +102,21 @@ def write_dataset(
     javelin.errors.IncompatibleConflict, RetryableConflict, OutcomeUnknown
         The commit failed. Except for OutcomeUnknown nothing is visible of it.
     """
-    if isinstance(uri, LanceDataset):
-        target, shared = uri.uri, _session.of(session or uri.session())
-        storage_options = storage_options or uri._storage_options
-    else:
-        target, shared = _arguments.location(uri), _session.of(session)
-    options = _arguments.string_map("storage_options", storage_options)
-    source = Source(data_obj, schema)
-    core = source.run(
-        lambda stream: shared._core.write(
-            target,
-            stream,
-            mode=mode,
-            data_storage_version=data_storage_version,
-            max_rows_per_file=_arguments.whole_number("max_rows_per_file", max_rows_per_file, least=1),
-            max_bytes_per_file=_arguments.whole_number("max_bytes_per_file", max_bytes_per_file, least=1),
-            enable_v2_manifest_paths=bool(enable_v2_manifest_paths),
-            storage_options=options,
-        )
+    target = uri if isinstance(uri, LanceDataset) else None
+    options = _core.WriteOptions(
+        mode=mode,
+        data_storage_version=data_storage_version,
+        max_rows_per_file=_arguments.whole_number("max_rows_per_file", max_rows_per_file, least=1),
+        max_bytes_per_file=_arguments.whole_number("max_bytes_per_file", max_bytes_per_file, least=1),
+        enable_v2_manifest_paths=bool(enable_v2_manifest_paths),
+        storage_options=_arguments.string_map("storage_options", storage_options),
     )
-    return LanceDataset._make(core, target, options, shared)
+    if target is not None and session is None and storage_options is None:
+        core = Source(data_obj, schema).run(lambda stream: target._core.write(stream, options))
+        return LanceDataset._make(core, target.uri, target._storage_options, target._session)
+    location, shared = _arguments.location(uri.uri if isinstance(uri, LanceDataset) else uri), _session.of(session)
+    core = Source(data_obj, schema).run(lambda stream: shared._core.write(location, stream, options))
+    return LanceDataset._make(core, location, _arguments.string_map("storage_options", storage_options), shared)
 
 
 class LanceDataset:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import weakref
-from typing import Any, Dict, Generator, Iterator, List, Optional
+from typing import Any, Dict, Generator, List, Literal, Optional
 
 import pyarrow as pa
 
@@ -101,8 +101,8 @@ class ShardWriter:
         Parameters
         ----------
         data : anything that holds rows
-            As for :func:`javelin.write_dataset`; plain Python values take the types of the table. Without rows nothing
-            happens.
+            As for :func:`javelin.write_dataset`; plain Python values and data frames take the types of the
+            table. Without rows nothing happens.
         schema : pyarrow.Schema, optional
             For data that says no schema of its own.
         wait : bool
@@ -178,7 +178,7 @@ class ShardWriter:
     def __enter__(self) -> "ShardWriter":
         return self
 
-    def __exit__(self, *_: Any) -> bool:
+    def __exit__(self, *_: Any) -> Literal[False]:
         self.close()
         return False
 

@@ -60,11 +60,9 @@ arrow::Result<std::shared_ptr<Dataset>> WriteOrCreate(const std::shared_ptr<Sess
   return Dataset::Write(session, uri, source, options);
 }
 
-Handle<Dataset> Write(const Handle<Session>& session, const std::string& uri, const nb::object& data,
-                      const std::string& mode, const std::optional<std::string>& data_storage_version,
-                      uint64_t max_rows_per_file, uint64_t max_bytes_per_file, bool enable_v2_manifest_paths,
-                      const StorageOptions& storage_options) {
-  Check(session.session()->runtime().CheckProcess());
+WriteOptions MakeWriteOptions(const std::string& mode, const std::optional<std::string>& data_storage_version,
+                              uint64_t max_rows_per_file, uint64_t max_bytes_per_file, bool enable_v2_manifest_paths,
+                              const StorageOptions& storage_options) {
   WriteOptions options;
   options.mode = ParseMode(mode);
   if (data_storage_version.has_value()) options.data_storage_version = ParseStorageVersion(*data_storage_version);
@@ -72,9 +70,28 @@ Handle<Dataset> Write(const Handle<Session>& session, const std::string& uri, co
   options.max_bytes_per_file = max_bytes_per_file;
   options.enable_v2_manifest_paths = enable_v2_manifest_paths;
   options.storage_options = storage_options;
+  return options;
+}
+
+Handle<Dataset> Write(const Handle<Session>& session, const std::string& uri, const nb::object& data,
+                      const WriteOptions& options) {
+  Check(session.session()->runtime().CheckProcess());
   auto source = ImportStream(data);
   auto written = WithoutGil([&] { return WriteOrCreate(session.session(), uri, *source, options); });
   return Handle<Dataset>(session.session(), Unwrap(std::move(written)));
+}
+
+// Against the version of the handle: a conflict with what was committed since is an error.
+Handle<Dataset> WriteNext(const Handle<Dataset>& self, const nb::object& data, const WriteOptions& options) {
+  const Dataset& dataset = *self;
+  if (options.mode == WriteMode::kCreate) {
+    Check(MakeError(ErrorKind::kAlreadyExists, fmt::format("dataset at '{}' already exists", dataset.uri())));
+  }
+  auto source = ImportStream(data);
+  auto written = WithoutGil([&] {
+    return options.mode == WriteMode::kAppend ? dataset.Append(*source, options) : dataset.Overwrite(*source, options);
+  });
+  return Handle<Dataset>(self.session(), Unwrap(std::move(written)));
 }
 
 nb::list Versions(const Handle<Dataset>& self) {
@@ -106,6 +123,17 @@ PyBatch Take(const Handle<Dataset>& self, const nb::object& rows, const Columns&
 }  // namespace
 
 void RegisterDataset(nb::module_& module) {
+  nb::class_<WriteOptions>(module, "WriteOptions", "How rows are written.")
+      .def("__init__",
+           [](WriteOptions* self, const std::string& mode, const std::optional<std::string>& data_storage_version,
+              uint64_t max_rows_per_file, uint64_t max_bytes_per_file, bool enable_v2_manifest_paths,
+              const StorageOptions& storage_options) {
+             new (self) WriteOptions(MakeWriteOptions(mode, data_storage_version, max_rows_per_file, max_bytes_per_file,
+                                                      enable_v2_manifest_paths, storage_options));
+           },
+           nb::kw_only(), nb::arg("mode"), nb::arg("data_storage_version").none(), nb::arg("max_rows_per_file"),
+           nb::arg("max_bytes_per_file"), nb::arg("enable_v2_manifest_paths"), nb::arg("storage_options"));
+
   nb::class_<Handle<Session>>(module, "Session", "Threads, stores and caches that datasets share.")
       .def("__init__",
            [](Handle<Session>* self) {
@@ -113,9 +141,7 @@ void RegisterDataset(nb::module_& module) {
              new (self) Handle<Session>(session, session);
            })
       .def("open", &Open, nb::arg("uri"), nb::arg("version").none(), nb::arg("storage_options"))
-      .def("write", &Write, nb::arg("uri"), nb::arg("data"), nb::kw_only(), nb::arg("mode"),
-           nb::arg("data_storage_version").none(), nb::arg("max_rows_per_file"), nb::arg("max_bytes_per_file"),
-           nb::arg("enable_v2_manifest_paths"), nb::arg("storage_options"));
+      .def("write", &Write, nb::arg("uri"), nb::arg("data"), nb::arg("options"));
 
   nb::class_<Handle<Dataset>> dataset(module, "Dataset", "One version of a table.");
   DefineScan(dataset);
@@ -124,6 +150,7 @@ void RegisterDataset(nb::module_& module) {
       .def_prop_ro("schema", [](const Handle<Dataset>& self) { return PySchema{self.object()->arrow_schema()}; })
       .def_prop_ro("data_storage_version",
                    [](const Handle<Dataset>& self) { return self.object()->manifest().data_format_version; })
+      .def("write", &WriteNext, nb::arg("data"), nb::arg("options"))
       .def("count_rows",
            [](const Handle<Dataset>& self) {
              const Dataset& dataset = *self;

@@ -1,11 +1,13 @@
 // How Python holds objects of the library.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include <nanobind/nanobind.h>
 
+#include "javelin/base/runtime.h"
 #include "javelin/dataset/session.h"
 #include "src/errors.h"
 
@@ -72,5 +74,24 @@ class Handle {
   std::shared_ptr<Session> session_;
   std::shared_ptr<T> object_;
 };
+
+// How long a wait may keep the interpreter from looking at signals.
+inline constexpr Duration kSignalCheckInterval = std::chrono::milliseconds(100);
+
+// Runs `work` on a task of its own and waits for it so that Ctrl-C ends the wait (not the work: it goes on, and its result is
+// dropped). `work` must not touch Python and must own what it uses.
+template <typename T>
+T WaitInSlices(const std::shared_ptr<Session>& session, std::function<arrow::Result<T>()> work) {
+  Runtime& runtime = session->runtime();
+  Check(runtime.CheckProcess());
+  CellSetter<T> setter(runtime);
+  const Cell<T> cell = setter.cell();
+  runtime.Spawn("python.call", [setter = std::move(setter), work = std::move(work)] { setter.Set(work()); });
+  while (!cell.IsSet()) {
+    WithoutGil([&] { return cell.Get(runtime.Now() + kSignalCheckInterval).ok(); });
+    if (!cell.IsSet() && PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+  return Unwrap(cell.Get());
+}
 
 }  // namespace javelin::python

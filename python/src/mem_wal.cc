@@ -121,9 +121,9 @@ nb::dict ToDict(const table::ShardingField& field) {
   return dict;
 }
 
-nb::object Details(const Handle<Dataset>& self) {
+std::optional<nb::dict> Details(const Handle<Dataset>& self) {
   const auto details = Unwrap(table::ReadMemWalDetails(self.object()->manifest()));
-  if (!details.has_value()) return nb::none();
+  if (!details.has_value()) return std::nullopt;
   nb::list specs;
   for (const auto& spec : details->sharding_specs) {
     nb::list fields;

@@ -11,6 +11,8 @@
 
 NB_MODULE(_javelin_core, module) {
   namespace python = javelin::python;
+  // What a pyarrow reader or a daemon thread still holds when the interpreter ends is not freed; that is no news to a user.
+  nanobind::set_leak_warnings(false);
   python::RegisterErrors(module);
   python::Check(arrow::compute::Initialize());
   python::RegisterArrowBridge(module);
@@ -19,5 +21,5 @@ NB_MODULE(_javelin_core, module) {
   python::RegisterWakeQueue(module);
   python::RegisterShardWriter(module);
   python::RegisterFreshView(module);
-  module.attr("__version__") = JAVELIN_VERSION;
+  module.attr("VERSION") = JAVELIN_VERSION;
 }

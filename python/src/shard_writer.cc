@@ -21,8 +21,6 @@ using Batches = std::vector<std::shared_ptr<arrow::RecordBatch>>;
 
 using PyTicket = Handle<Ticket>;
 
-// How long a wait may keep the interpreter from looking at signals (Ctrl-C).
-constexpr Duration kSignalCheckInterval = std::chrono::milliseconds(100);
 // Longer timeouts are as good as none.
 constexpr double kLongestTimeoutSeconds = 1e9;
 
@@ -77,10 +75,18 @@ std::optional<PyTicket> Send(const Writer& self, const nb::object& data,
 }
 
 Writer Open(const Handle<Dataset>& dataset, const std::string& shard_id, const nb::dict& given) {
-  const Dataset& checked = *dataset;
-  const memwal::WriterOptions options = ParseWriterOptions(given);
-  auto writer = WithoutGil([&] { return ShardWriter::Open(checked, shard_id, options); });
-  return Writer(dataset.session(), Unwrap(std::move(writer)));
+  auto open = [dataset = dataset.object(), shard_id, options = ParseWriterOptions(given)] {
+    return ShardWriter::Open(*dataset, shard_id, options);
+  };
+  return Writer(dataset.session(), WaitInSlices<std::shared_ptr<ShardWriter>>(dataset.session(), std::move(open)));
+}
+
+// `call` of the writer; Ctrl-C ends the wait for it.
+void WaitFor(const Writer& self, arrow::Status (ShardWriter::*call)()) {
+  WaitInSlices<Unit>(self.session(), [writer = self.object(), call]() -> arrow::Result<Unit> {
+    ARROW_RETURN_NOT_OK((*writer.*call)());
+    return Unit{};
+  });
 }
 
 constexpr uint64_t kNanosecondsPerMillisecond = 1'000'000;
@@ -158,16 +164,8 @@ void RegisterShardWriter(nb::module_& module) {
           "delete",
           [](const Writer& self, const nb::object& keys) { return Send(self, keys, &ShardWriter::DeleteAsync); },
           nb::arg("keys"), "A ticket, or None if there were no rows.")
-      .def("flush_wal",
-           [](const Writer& self) {
-             ShardWriter& writer = *self;
-             Check(WithoutGil([&] { return writer.FlushWal(); }));
-           })
-      .def("close",
-           [](const Writer& self) {
-             ShardWriter& writer = *self;
-             Check(WithoutGil([&] { return writer.Close(); }));
-           })
+      .def("flush_wal", [](const Writer& self) { WaitFor(self, &ShardWriter::FlushWal); })
+      .def("close", [](const Writer& self) { WaitFor(self, &ShardWriter::Close); })
       .def("abort",
            [](const Writer& self) {
              ShardWriter& writer = *self;

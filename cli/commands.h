@@ -1,0 +1,45 @@
+// What each command does. Results go to standard output, notices to standard error; a failure is returned for main to print.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <arrow/status.h>
+
+#include "javelin/dataset/session.h"
+
+namespace javelin::cli {
+
+enum class RowFormat { kTable, kJsonLines, kCsv, kArrow };
+
+struct InspectOptions {
+  std::string uri;
+  bool json = false;
+};
+// Schema, versions, fragments, indexes, MemWAL details and the state of every shard. Claims nothing.
+arrow::Status Inspect(const std::shared_ptr<Session>& session, const InspectOptions& options);
+
+struct RowOptions {
+  std::string uri;
+  std::optional<std::vector<std::string>> columns;
+  RowFormat format = RowFormat::kTable;
+};
+
+struct ScanCommandOptions {
+  RowOptions rows;
+  std::optional<uint64_t> limit;
+  uint64_t offset = 0;
+  bool base_only = false;  // the base table without its shards
+};
+arrow::Status Scan(const std::shared_ptr<Session>& session, const ScanCommandOptions& options);
+
+struct GetCommandOptions {
+  RowOptions rows;
+  std::vector<std::string> keys;
+};
+arrow::Status Get(const std::shared_ptr<Session>& session, const GetCommandOptions& options);
+
+}  // namespace javelin::cli

@@ -1,0 +1,104 @@
+// The command line `javelin`: parses arguments, runs one command, turns a failure into one line and an exit code.
+#include <cstdio>
+#include <iostream>
+#include <map>
+
+#include <CLI/CLI.hpp>
+#include <arrow/compute/initialize.h>
+
+#include "cli/commands.h"
+#include "javelin/base/error.h"
+
+namespace javelin::cli {
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+
+const std::map<std::string, RowFormat> kFormats = {
+    {"table", RowFormat::kTable}, {"jsonl", RowFormat::kJsonLines}, {"csv", RowFormat::kCsv}, {"arrow", RowFormat::kArrow}};
+
+constexpr char kFooter[] =
+    "URI is a path or file://...\n"
+    "Exit code: 0 success, 1 failure (one line `error: <Kind>: message` on standard error), 2 wrong usage.";
+
+constexpr char kViewNote[] =
+    "Reads the base table and the published rows of its shards. Rows that are only in the log of a shard belong to the writer\n"
+    "of that shard; this command claims no shard, so it does not see them, and says on standard error how many log entries it\n"
+    "left out.";
+
+void AddRowOptions(CLI::App& command, RowOptions& options) {
+  command.add_option("URI", options.uri, "The table")->required();
+  command
+      .add_option_function<std::string>(
+          "--columns", [&options](const std::string& names) { options.columns = CLI::detail::split(names, ','); },
+          "Columns of the result, separated by commas; all by default")
+      ->type_name("NAME,...");
+  command.add_option("--format", options.format, "table (default; cuts long values), jsonl, csv, or arrow (an IPC stream)")
+      ->transform(CLI::CheckedTransformer(kFormats).description(""))
+      ->type_name("table|jsonl|csv|arrow");
+}
+
+int Report(const arrow::Status& status) {
+  std::cout.flush();
+  if (!status.ok()) {
+    std::string message = status.message();
+    std::replace(message.begin(), message.end(), '\n', ' ');
+    std::cerr << "error: " << ToString(KindOf(status)) << ": " << message << std::endl;
+    return kFailed;
+  }
+  if (!std::cout.good()) {
+    std::cerr << "error: IO: standard output could not be written" << std::endl;
+    return kFailed;
+  }
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Streams rows into Lance tables and reads them back.", "javelin");
+  app.set_version_flag("--version", "javelin " JAVELIN_VERSION);
+  app.footer(kFooter);
+  app.require_subcommand(1);
+
+  InspectOptions inspect;
+  CLI::App* inspect_command = app.add_subcommand("inspect", "Print schema, versions, fragments, indexes and shards of a table");
+  inspect_command->add_option("URI", inspect.uri, "The table")->required();
+  inspect_command->add_flag("--json", inspect.json, "Print one JSON object");
+  inspect_command->footer(kFooter);
+
+  ScanCommandOptions scan;
+  CLI::App* scan_command = app.add_subcommand("scan", "Print rows of a table");
+  AddRowOptions(*scan_command, scan.rows);
+  scan_command->add_option("--limit", scan.limit, "Rows at most")->check(CLI::NonNegativeNumber)->type_name("N");
+  scan_command->add_option("--offset", scan.offset, "Rows to leave out first")->check(CLI::NonNegativeNumber)->type_name("N");
+  scan_command->add_flag("--base", scan.base_only, "Read the base table alone, without its shards");
+  scan_command->footer(std::string(kViewNote) + "\n" + kFooter);
+
+  GetCommandOptions get;
+  CLI::App* get_command = app.add_subcommand("get", "Print rows by primary key, in the order asked");
+  AddRowOptions(*get_command, get.rows);
+  get_command
+      ->add_option("KEY", get.keys, "A value of the key column (binary as base64); for a key of several columns a JSON object of them")
+      ->required();
+  get_command->footer(std::string(kViewNote) + "\n" + kFooter);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+
+  const arrow::Status ready = arrow::compute::Initialize();
+  if (!ready.ok()) return Report(ready);
+  const auto session = Session::Make();
+  if (inspect_command->parsed()) return Report(Inspect(session, inspect));
+  if (scan_command->parsed()) return Report(Scan(session, scan));
+  return Report(Get(session, get));
+}
+
+}  // namespace
+
+}  // namespace javelin::cli
+
+int main(int argc, char** argv) { return javelin::cli::Main(argc, argv); }

@@ -1,0 +1,35 @@
+#include "cli/shard_states.h"
+
+#include "javelin/memwal/shard_listing.h"
+#include "javelin/memwal/shard_manifest_store.h"
+#include "javelin/memwal/wal_tailer.h"
+#include "javelin/memwal/writer_registry.h"
+
+namespace javelin::cli {
+
+namespace {
+
+arrow::Result<WalPosition> FindTip(const Dataset& dataset, std::shared_ptr<memwal::ShardManifestStore> manifests) {
+  const StoreLocation& location = dataset.location();
+  memwal::WalTailer tailer(dataset.session()->resources(), location.store, std::move(manifests), location.root);
+  ARROW_ASSIGN_OR_RAISE(const WalPosition next, tailer.NextPosition());
+  return WalPosition(next.value() - 1);
+}
+
+}  // namespace
+
+arrow::Result<std::vector<ShardState>> ReadShardStates(const Dataset& dataset) {
+  const auto registry = memwal::WriterRegistry::Of(*dataset.session());
+  ARROW_ASSIGN_OR_RAISE(const auto shards, memwal::ListShards(dataset));
+  std::vector<ShardState> states;
+  for (const memwal::Uuid& shard : shards) {
+    const auto manifests = registry->ManifestStore(dataset.location(), shard);
+    ARROW_ASSIGN_OR_RAISE(auto manifest, manifests->Latest());
+    if (!manifest.has_value()) continue;  // a folder that never got a manifest
+    ARROW_ASSIGN_OR_RAISE(const WalPosition tip, FindTip(dataset, manifests));
+    states.push_back({*std::move(manifest), tip});
+  }
+  return states;
+}
+
+}  // namespace javelin::cli

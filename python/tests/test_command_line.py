@@ -1,0 +1,244 @@
+"""The command line, through processes of its own."""
+
+import csv
+import io
+import json
+import subprocess
+
+import pyarrow as pa
+import pytest
+from conftest import BUILD, KEY, SCHEMA, rows
+
+import javelin
+
+PROGRAM = BUILD.parent / "cli" / "javelin"
+
+
+def run(*arguments, text=True):
+    return subprocess.run([str(PROGRAM), *map(str, arguments)], capture_output=True, text=text, timeout=60, check=False)
+
+
+def output(*arguments):
+    result = run(*arguments)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def json_lines(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def logged(table, shard):
+    """The table with two entries that only the log of a shard holds."""
+    with table.mem_wal_writer(shard, max_wal_flush_interval_ms=5) as writer:
+        writer.put(rows([4]))
+        writer.put(rows([5]))
+    return table
+
+
+# ---- inspect ----
+
+
+def test_inspect_as_json(logged, uri, shard):
+    document = json.loads(output("inspect", uri, "--json"))
+    assert (document["version"], document["rows"], document["data_storage_version"]) == (2, 3, "2.2")
+    assert document["schema"][0] == {"name": "id", "type": "int64", "nullable": False, "id": 0, "primary_key": True}
+    assert document["schema"][1]["primary_key"] is False
+    assert [entry["version"] for entry in document["versions"]] == [1, 2]
+    assert [(fragment["id"], fragment["physical_rows"], fragment["deleted_rows"]) for fragment in document["fragments"]] == [(0, 3, 0)]
+    assert document["fragments"][0]["files"][0]["size_bytes"] > 0
+    assert [index["name"] for index in document["indexes"]] == ["__lance_mem_wal"]
+    assert document["mem_wal"]["num_shards"] == 1
+    assert document["mem_wal"]["sharding_specs"][0]["fields"][0]["transform"] == "unsharded"
+    assert document["shards"] == [
+        {"shard_id": shard, "status": "active", "manifest_version": 1, "writer_epoch": 1, "current_generation": 1,
+         "replay_after": 0, "wal_tip": 2, "wal_backlog_entries": 2, "sstables": []}
+    ]
+
+
+def test_inspect_as_text(logged, uri, shard):
+    text = output("inspect", uri)
+    assert "id: int64 not null, primary key" in text
+    assert f"{shard}: active, epoch 1, generation 1" in text and "backlog 2 entries" in text
+
+
+def test_inspect_without_mem_wal(uri):
+    javelin.write_dataset(rows([1]), uri)
+    document = json.loads(output("inspect", uri, "--json"))
+    assert document["mem_wal"] is None and document["shards"] == []
+    assert "not initialised" in output("inspect", uri)
+
+
+def test_inspect_leaves_a_writer_alone(table, uri, writer):
+    writer.put(rows([4]))
+    assert json.loads(output("inspect", uri, "--json"))["shards"][0]["writer_epoch"] == writer.epoch
+    writer.put(rows([5]))
+
+
+# ---- scan ----
+
+
+def test_scan_says_what_it_does_not_show(logged, uri, shard):
+    result = run("scan", uri, "--format", "jsonl")
+    assert [row["id"] for row in json_lines(result.stdout)] == [1, 2, 3]
+    assert result.returncode == 0
+    assert result.stderr == f"note: shard {shard}: 2 log entries are not in this view; a writer of the shard shows them\n"
+    assert run("scan", uri, "--format", "jsonl", "--base").stderr == ""
+
+
+def test_scan_of_a_plain_table_says_nothing(uri):
+    javelin.write_dataset(rows([1]), uri)
+    assert run("scan", uri).stderr == ""
+
+
+def test_scan_columns_limit_offset(table, uri):
+    assert json_lines(output("scan", uri, "--format", "jsonl", "--columns", "text,id", "--limit", "1", "--offset", "1")) == [
+        {"text": "base 2", "id": 2}
+    ]
+    assert json_lines(output("scan", uri, "--base", "--format", "jsonl", "--offset", "2", "--columns", "id")) == [{"id": 3}]
+
+
+MANY_TYPES = pa.schema([
+    ("i", pa.int64()), ("u", pa.uint64()), ("f", pa.float64()), ("g", pa.float32()), ("b", pa.bool_()), ("s", pa.string()), ("x", pa.binary()),
+    ("v", pa.list_(pa.float32(), 2)), ("d", pa.date32()), ("t", pa.timestamp("us")),
+])
+VALUES = [
+    {"i": 2**62 + 1, "u": 2**64 - 1, "f": 0.1, "g": 0.1, "b": True, "s": 'a "q", é\nline', "x": b"\x00\xff", "v": [0.5, -1.0],
+     "d": 17486, "t": 1510871468000000},
+    {"i": None, "u": None, "f": float("nan"), "g": float("-inf"), "b": None, "s": "", "x": None, "v": None, "d": None, "t": None},
+]
+
+
+@pytest.fixture
+def many_types(uri):
+    javelin.write_dataset(pa.Table.from_pylist(VALUES, schema=MANY_TYPES), uri)
+    return uri
+
+
+def test_json_lines(many_types):
+    first, second = json_lines(output("scan", many_types, "--format", "jsonl"))
+    assert first == {"i": 2**62 + 1, "u": 2**64 - 1, "f": 0.1, "g": 0.1, "b": True, "s": 'a "q", é\nline', "x": "AP8=",
+                     "v": [0.5, -1.0], "d": "2017-11-16", "t": "2017-11-16 22:31:08.000000"}
+    assert {name: value for name, value in second.items() if value is not None} == {"f": "NaN", "g": "-Infinity", "s": ""}
+
+
+def test_csv(many_types):
+    text = output("scan", many_types, "--format", "csv")
+    header, first, second = csv.reader(io.StringIO(text))
+    assert header == MANY_TYPES.names
+    assert first == [str(2**62 + 1), str(2**64 - 1), "0.1", "0.1", "true", 'a "q", é\nline', "AP8=", "[0.5,-1.0]",
+                     "2017-11-16", "2017-11-16 22:31:08.000000"]
+    assert second[2:4] == ["NaN", "-Infinity"] and second[0] == ""
+    assert text.splitlines()[-1] == ',,NaN,-Infinity,,"",,,,'  # null and the empty string differ
+
+
+def test_arrow(table, uri):
+    result = run("scan", uri, "--format", "arrow", text=False)
+    assert result.returncode == 0
+    assert pa.ipc.open_stream(result.stdout).read_all() == table.to_table()
+
+
+def test_table(uri):
+    javelin.write_dataset(pa.table({"n": [1, 22], "text": ["é" * 3, "x" * 100], "null": pa.array([None, 5])}), uri)
+    assert output("scan", uri).splitlines() == [
+        "n   text" + " " * 58 + "null",
+        "--  " + "-" * 60 + "  ----",
+        "1   ééé" + " " * 59 + "null",
+        "22  " + "x" * 57 + "...  5",
+    ]
+    javelin.write_dataset(pa.table({"n": pa.array([], pa.int64())}), uri, mode="overwrite")
+    assert output("scan", uri).splitlines() == ["n", "-"]
+
+
+def test_output_ends_early_without_a_fuss(uri):
+    javelin.write_dataset(pa.table({"n": range(200_000)}), uri)
+    result = subprocess.run(f"{PROGRAM} scan {uri} --format jsonl | head -n 1", shell=True, capture_output=True, text=True, check=True)
+    assert (result.stdout, result.stderr) == ('{"n":0}\n', "")
+
+
+def test_output_that_cannot_be_written_is_a_failure(uri):
+    javelin.write_dataset(pa.table({"n": range(1000)}), uri)
+    for form in ("jsonl", "csv", "table", "arrow"):
+        result = subprocess.run(f"{PROGRAM} scan {uri} --format {form} > /dev/full", shell=True, capture_output=True, text=True, check=False)
+        assert (result.returncode, result.stderr.count("\n")) == (1, 1) and result.stderr.startswith("error: IO: "), form
+
+
+# ---- get ----
+
+
+def test_get(table, uri):
+    assert json_lines(output("get", uri, 3, 9, 1, "--format", "jsonl")) == [{"id": 3, "text": "base 3"}, {"id": 1, "text": "base 1"}]
+    assert json_lines(output("get", uri, 2, "--columns", "text", "--format", "jsonl")) == [{"text": "base 2"}]
+    assert output("get", uri, 9, "--format", "csv") == "id,text\n"
+
+
+def test_get_says_what_it_does_not_see(logged, uri):
+    result = run("get", uri, 4, "--format", "jsonl")
+    assert (result.stdout, result.returncode) == ("", 0)
+    assert "2 log entries are not in this view" in result.stderr
+
+
+def test_get_by_a_key_of_two_columns(uri):
+    schema = pa.schema([
+        pa.field("tenant", pa.string(), nullable=False, metadata={**KEY, "lance-schema:unenforced-primary-key:position": "1"}),
+        pa.field("n", pa.int32(), nullable=False, metadata={**KEY, "lance-schema:unenforced-primary-key:position": "2"}),
+    ])
+    javelin.write_dataset(pa.table({"tenant": ["a", "b"], "n": [1, -2]}, schema=schema), uri)
+    assert json_lines(output("get", uri, '{"tenant": "b", "n": -2}', '{"n": 1, "tenant": "a"}', "--format", "jsonl")) == [{"tenant": "b", "n": -2}, {"tenant": "a", "n": 1}]
+    for key in ("b", '{"tenant": "b"}', '{"tenant": "b", "n": 1, "m": 1}', '{"tenant": "b", "n": "one"}', '{"tenant": "b", "n": null}'):
+        assert_fails(["get", uri, key], "InvalidInput")
+
+
+def test_get_by_other_keys(tmp_path):
+    for number, (type_, values, keys) in enumerate([
+        (pa.string(), ["x y", "-z"], ["x y", "-z"]),
+        (pa.binary(), [b"\x00", b"b"], ["AA==", "Yg=="]),
+        (pa.bool_(), [True, False], ["true", "false"]),
+        (pa.uint64(), [2**64 - 1, 0], [str(2**64 - 1), "0"]),
+    ]):
+        uri = tmp_path / f"{number}.lance"
+        schema = pa.schema([pa.field("k", type_, nullable=False, metadata=KEY), pa.field("n", pa.int64())])
+        javelin.write_dataset(pa.table({"k": values, "n": [1, 2]}, schema=schema), uri)
+        assert [row["n"] for row in json_lines(output("get", "--format", "jsonl", "--columns", "n", uri, "--", *keys[::-1]))] == [2, 1]
+
+
+# ---- failures ----
+
+
+def assert_fails(arguments, kind):
+    result = run(*arguments)
+    assert result.returncode == 1 and result.stdout == ""
+    assert result.stderr.startswith(f"error: {kind}: ") and result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def test_failures(table, uri, tmp_path):
+    for command in (["inspect"], ["scan"], ["scan", "--base"], ["get"]):
+        assert "none.lance" in assert_fails([*command, tmp_path / "none.lance", *(["1"] if command == ["get"] else [])], "NotFound")
+    assert "nope" in assert_fails(["scan", uri, "--columns", "nope"], "InvalidInput")
+    assert "one" in assert_fails(["get", uri, "one"], "InvalidInput")
+    assert_fails(["inspect", "nowhere://x"], "NotSupported")
+    plain = str(tmp_path / "plain.lance")
+    javelin.write_dataset(pa.table({"n": [1]}), plain)
+    assert "primary key" in assert_fails(["get", plain, 1], "InvalidInput")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["nope"], ["scan"], ["get", "x"], ["scan", "x", "--format", "xml"], ["scan", "x", "--limit", "-1"], ["scan", "x", "--limit", "many"],
+     ["inspect", "x", "y"], ["inspect", "x", "--nope"]],
+)
+def test_wrong_usage(arguments):
+    result = run(*arguments)
+    assert result.returncode == 2 and result.stdout == "" and result.stderr != ""
+
+
+def test_help_and_version():
+    text = output("--help")
+    assert all(word in text for word in ("inspect", "scan", "get", "Exit code"))
+    for command, words in {"inspect": ["--json"], "scan": ["--columns", "--limit", "--offset", "--format", "--base", "jsonl"],
+                           "get": ["KEY", "--columns", "--format"]}.items():
+        text = output(command, "--help")
+        assert all(word in text for word in words) and "Exit code" in text
+    assert output("--version").strip() == f"javelin {javelin.__version__}"

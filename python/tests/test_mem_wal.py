@@ -1,0 +1,298 @@
+"""Shard writers and fresh views through the package."""
+
+import uuid
+
+import pyarrow as pa
+import pytest
+from conftest import KEY, SCHEMA, ids_of, rows, wal_entries
+
+import javelin
+from javelin import errors
+
+
+def test_initialize(uri):
+    dataset = javelin.write_dataset(rows([1]), uri)
+    assert dataset.mem_wal_index_details() is None
+    assert dataset.initialize_mem_wal(bucket_column="id", num_buckets=4, max_memtable_rows=10) is None
+    assert (dataset.version, dataset.latest_version) == (2, 2)
+    details = dataset.mem_wal_index_details()
+    assert (details["num_shards"], details["maintained_indexes"], details["maintain_all_indexes"]) == (4, [], True)
+    assert details["writer_config_defaults"]["max_memtable_rows"] == "10"
+    assert details["sharding_specs"] == [
+        {
+            "spec_id": 1,
+            "fields": [
+                {"field_id": "bucket", "source_ids": [0], "transform": "bucket", "expression": None,
+                 "result_type": "int32", "parameters": {"num_buckets": "4"}}
+            ],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"unsharded": True, "identity_column": "id"},
+        {"bucket_column": "id"},
+        {"num_buckets": 3},
+        {"bucket_column": "id", "num_buckets": 0},
+        {"bucket_column": "id", "num_buckets": 1025},
+        {"bucket_column": "id", "num_buckets": -1},
+        {"identity_column": "nope"},
+        {"maintained_indexes": ["nope"]},
+        {"max_memtable_rows": -1},
+    ],
+)
+def test_initialize_refuses(uri, options):
+    dataset = javelin.write_dataset(rows([1]), uri)
+    with pytest.raises(errors.InvalidInput) as raised:
+        dataset.initialize_mem_wal(**options)
+    assert isinstance(raised.value, ValueError) and isinstance(raised.value, OSError)
+    assert dataset.latest_version == 1
+
+
+def test_initialize_twice(table):
+    with pytest.raises(errors.InvalidInput):
+        table.initialize_mem_wal(unsharded=True)
+
+
+def test_put_delete_and_read_back(table, writer):
+    writer.put(rows([2, 4], "new"))
+    writer.delete(pa.table({"id": [1]}))
+    expected = [{"id": 2, "text": "new 2"}, {"id": 3, "text": "base 3"}, {"id": 4, "text": "new 4"}]
+    assert sorted(writer.lsm_scanner().to_table().to_pylist(), key=lambda row: row["id"]) == expected
+    view = table.fresh()
+    assert sorted(view.to_table().to_pylist(), key=lambda row: row["id"]) == expected
+    assert table.to_table() == rows([1, 2, 3], "base")
+
+
+def test_rows_outlive_their_writer(table, shard):
+    with table.mem_wal_writer(shard, max_wal_flush_interval_ms=5) as writer:
+        writer.put(rows([4]))
+        writer.delete({"id": [3]})
+    with table.mem_wal_writer(shard) as again:
+        assert again.epoch == writer.epoch + 1
+        assert ids_of(again.lsm_scanner().to_table()) == [1, 2, 4]
+
+
+def test_a_writer_that_is_dropped_keeps_what_it_acknowledged(table, shard):
+    writer = table.mem_wal_writer(shard, max_wal_flush_interval_ms=5)
+    writer.put(rows([4]))
+    del writer
+    with table.mem_wal_writer(shard) as again:
+        assert ids_of(again.lsm_scanner().to_table()) == [1, 2, 3, 4]
+
+
+def test_lsm_scanner(writer):
+    writer.put(rows([4, 5]))
+    scanner = writer.lsm_scanner()
+    assert scanner.project(["text"]) is scanner
+    assert scanner.to_table().schema.names == ["text", "id"]
+    assert writer.lsm_scanner().project(["id"]).limit(2, 1).to_table().num_rows == 2
+    assert writer.lsm_scanner().limit(2).count_rows() == 2
+    assert writer.lsm_scanner().limit(None, 4).count_rows() == 1
+    assert writer.lsm_scanner().to_batch().num_rows == 5
+    assert sum(batch.num_rows for batch in writer.lsm_scanner().to_batches()) == 5
+    assert pa.table(writer.lsm_scanner()).num_rows == 5
+    late = writer.lsm_scanner()
+    writer.put(rows([6]))
+    assert late.count_rows() == 6
+    with pytest.raises(errors.InvalidInput):
+        writer.lsm_scanner().project(["nope"]).to_table()
+    with pytest.raises(errors.InvalidInput):
+        writer.lsm_scanner().limit(-1)
+
+
+def test_tickets(writer):
+    ticket = writer.put(rows([4]), wait=False)
+    ticket.wait(60)
+    assert ticket.done() and isinstance(ticket.token, bytes)
+    ticket.wait()
+    gone = writer.delete({"id": [4]}, wait=False)
+    gone.wait()
+    assert ids_of(writer.lsm_scanner().to_table()) == [1, 2, 3]
+
+
+def test_a_ticket_that_takes_too_long(table, shard):
+    writer = table.mem_wal_writer(shard, max_wal_flush_interval_ms=3_600_000)
+    ticket = writer.put(rows([4]), wait=False)
+    assert not ticket.done()
+    with pytest.raises(errors.Timeout) as raised:
+        ticket.wait(0.05)
+    assert isinstance(raised.value, TimeoutError) and isinstance(raised.value, errors.Cancelled)
+    with pytest.raises(errors.Timeout):
+        ticket.wait(-1)
+    writer.flush_wal()
+    ticket.wait()
+    writer.close()
+
+
+def test_statistics(writer):
+    assert writer.memtable_stats()["max_buffered_batch_position"] is None
+    writer.put(rows([4, 5]))
+    stats = writer.stats()
+    assert {"put_count", "put_time_ms", "wal_flush_count", "wal_flush_bytes", "wal_flush_time_ms", "memtable_flush_count",
+            "memtable_flush_rows", "memtable_flush_failures", "memtable_flush_time_ms"} <= set(stats)
+    assert (stats["put_count"], stats["wal_flush_count"]) == (1, 1)
+    memtable = writer.memtable_stats()
+    assert (memtable["row_count"], memtable["batch_count"], memtable["generation"]) == (2, 1, 1)
+    assert (memtable["durable_batch_count"], memtable["pending_wal_batch_count"]) == (1, 0)
+    assert memtable["pending_wal_start_batch_position"] is None
+
+
+def test_manifests(table, shard):
+    with table.mem_wal_writer(shard) as writer:
+        manifest = writer.manifest()
+        assert manifest == writer.refresh_manifest()
+        assert (manifest["shard_id"], manifest["writer_epoch"], manifest["status"]) == (shard, writer.epoch, "active")
+        assert (manifest["current_generation"], manifest["sstables"], manifest["replay_after"]) == (1, [], 0)
+
+
+def test_non_durable_puts_can_be_read_at_once(table, uri, shard):
+    with table.mem_wal_writer(shard, durable_write=False, max_wal_flush_interval_ms=3_600_000) as writer:
+        writer.put(rows([4]))
+        assert ids_of(writer.lsm_scanner().to_table()) == [1, 2, 3, 4]
+        assert wal_entries(uri, shard) == []
+        writer.flush_wal()
+        assert len(wal_entries(uri, shard)) == 1
+
+
+@pytest.mark.parametrize("mode", ["interval", "eager"])
+def test_commit_modes(table, shard, mode):
+    with table.mem_wal_writer(shard, commit_mode=mode, max_wal_flush_interval_ms=5) as writer:
+        writer.put(rows([4]))
+        assert writer.lsm_scanner().count_rows() == 4
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"max_wal_flush_interval_ms": 0}, "max_wal_flush_interval"),
+        ({"max_wal_flush_interval_ms": 0, "enable_memtable": False}, "max_wal_flush_interval"),
+        ({"max_memtable_size": 0}, "max_memtable_size"),
+        ({"max_memtable_batches": 0}, "max_memtable_batches"),
+        ({"max_unflushed_memtable_bytes": 5}, "max_unflushed_memtable_bytes"),
+        ({"manifest_scan_batch_size": 0}, "manifest_scan_batch_size"),
+        ({"max_memtable_rows": -5}, "max_memtable_rows"),
+        ({"max_memtable_rows": 2**64}, "max_memtable_rows"),
+        ({"max_wal_flush_interval_ms": 2**63}, "max_wal_flush_interval_ms"),
+        ({"commit_mode": "sometimes"}, "commit_mode"),
+        ({"shard_spec_id": 7}, "shard_spec_id|spec"),
+    ],
+)
+def test_a_doomed_open_leaves_the_writer_at_work_alone(table, writer, shard, options, words):
+    with pytest.raises(errors.InvalidInput, match=words):
+        table.mem_wal_writer(shard, **options)
+    writer.put(rows([4]))
+    assert writer.lsm_scanner().count_rows() == 4
+    assert writer.refresh_manifest()["writer_epoch"] == writer.epoch
+
+
+@pytest.mark.parametrize("options", [{"max_memtable_rows": "5"}, {"durable_write": 1}, {"commit_mode": 3}, {"max_memtable_size": 1.5}])
+def test_wrong_types_of_options(table, writer, shard, options):
+    with pytest.raises(TypeError, match=next(iter(options))):
+        table.mem_wal_writer(shard, **options)
+    writer.put(rows([4]))
+
+
+def test_eager_mode_needs_no_interval(table, shard):
+    with table.mem_wal_writer(shard, commit_mode="eager", max_wal_flush_interval_ms=0) as writer:
+        writer.put(rows([4]))
+
+
+def test_stored_defaults_apply_under_arguments(uri, shard):
+    dataset = javelin.write_dataset(rows([1]), uri)
+    dataset.initialize_mem_wal(unsharded=True, max_memtable_rows=10)
+    with dataset.mem_wal_writer(shard) as writer:
+        with pytest.raises(errors.InvalidInput, match="max_memtable_rows"):
+            writer.put(rows(range(11)))
+    with dataset.mem_wal_writer(shard, max_memtable_rows=11) as writer:
+        writer.put(rows(range(11)))
+
+
+# ---- fresh views ----
+
+
+def test_a_view_does_not_change(table, writer):
+    writer.put(rows([4]))
+    view = table.fresh()
+    writer.put(rows([5]))
+    table.insert(rows([6]))
+    assert ids_of(view.to_table()) == [1, 2, 3, 4]
+    assert view.count_rows() == 4
+    assert ids_of(view.refresh().to_table()) == [1, 2, 3, 4, 5, 6]
+    assert view.refresh().version == table.version
+
+
+def test_views_see_every_writer_of_the_session(table):
+    shards = [str(uuid.uuid4()) for _ in range(3)]
+    writers = [table.mem_wal_writer(shard, max_wal_flush_interval_ms=5) for shard in shards]
+    for number, writer in enumerate(writers):
+        writer.put(rows([100 + number]))
+    assert ids_of(table.fresh().to_table()) == [1, 2, 3, 100, 101, 102]
+    assert ids_of(javelin.dataset(table.uri).fresh().to_table()) == [1, 2, 3, 100, 101, 102]
+    assert ids_of(javelin.dataset(table.uri, session=javelin.Session()).fresh().to_table()) == [1, 2, 3]
+    for writer in writers:
+        writer.close()
+
+
+def test_scans_of_a_view(table, writer):
+    writer.put(rows([2, 4], "new"))
+    view = table.fresh()
+    everything = view.to_table()
+    assert view.schema == SCHEMA and everything.schema == SCHEMA
+    assert view.to_table(["text"]) == everything.select(["text"])
+    assert view.to_table(limit=2, offset=1) == everything.slice(1, 2)
+    assert pa.Table.from_batches(view.to_batches(batch_size=1)) == everything
+    assert view.scan(limit=2).count_rows() == 2
+    assert pa.table(view) == everything
+
+
+def test_get(table, writer):
+    writer.put(rows([2, 4], "new"))
+    writer.delete({"id": [3]})
+    view = table.fresh()
+    assert view.get([4, 9, 1, 3, 4]).to_pydict() == {"id": [4, 1], "text": ["new 4", "base 1"]}
+    assert view.get([2], columns=["text"]).to_pydict() == {"text": ["new 2"]}
+    for keys in (
+        pa.array([2]), (2,), {"id": [2]}, [{"id": 2}], pa.table({"id": [2], "more": ["x"]}), pa.record_batch({"id": [2]}),
+        pa.chunked_array([[2]]),
+    ):
+        assert view.get(keys).to_pydict() == {"id": [2], "text": ["new 2"]}
+    assert view.get([]).num_rows == 0
+    assert view.get([]).schema == SCHEMA
+
+
+@pytest.mark.parametrize("keys", [pa.table({"id": pa.array([1], pa.int32())}), {"text": ["a"]}, [None]])
+def test_get_refuses(table, keys):
+    with pytest.raises(errors.InvalidInput):
+        table.fresh().get(keys)
+
+
+def test_get_by_a_key_of_two_columns(uri, shard):
+    schema = pa.schema([
+        pa.field("tenant", pa.string(), nullable=False, metadata={**KEY, "lance-schema:unenforced-primary-key:position": "1"}),
+        pa.field("n", pa.int32(), nullable=False, metadata={**KEY, "lance-schema:unenforced-primary-key:position": "2"}),
+        pa.field("text", pa.string()),
+    ])
+    data = pa.table({"tenant": ["a", "a", "b"], "n": [1, 2, 1], "text": ["x", "y", "z"]}, schema=schema)
+    dataset = javelin.write_dataset(data, uri)
+    dataset.initialize_mem_wal(unsharded=True)
+    with dataset.mem_wal_writer(shard, max_wal_flush_interval_ms=5) as writer:
+        writer.put([{"tenant": "a", "n": 2, "text": "new"}])
+        view = dataset.fresh()
+        assert view.get([{"tenant": "b", "n": 1}, {"tenant": "a", "n": 2}])["text"].to_pylist() == ["z", "new"]
+        assert view.get({"n": [1], "tenant": ["a"]}, columns=["text"]).to_pydict() == {"text": ["x"]}
+        with pytest.raises(errors.InvalidInput):
+            view.get([1])
+
+
+def test_tables_without_a_key(uri, shard):
+    dataset = javelin.write_dataset(pa.table({"n": [1, 1]}), uri)
+    dataset.initialize_mem_wal()
+    with dataset.mem_wal_writer(shard, max_wal_flush_interval_ms=5) as writer:
+        writer.put({"n": [1, 2]})
+        assert sorted(writer.lsm_scanner().to_table()["n"].to_pylist()) == [1, 1, 1, 2]
+        assert dataset.fresh().count_rows() == 4
+        with pytest.raises(errors.InvalidInput, match="primary key"):
+            dataset.fresh().get([1])

@@ -1,0 +1,133 @@
+"""What the package offers, held against itself and against the released package."""
+
+import inspect
+import json
+
+import pytest
+from conftest import run_python
+
+import javelin
+
+CLASSES = {
+    "LanceDataset": javelin.LanceDataset,
+    "LanceScanner": javelin.LanceScanner,
+    "FreshView": javelin.FreshView,
+    "mem_wal.ShardWriter": javelin.mem_wal.ShardWriter,
+    "mem_wal.LsmScanner": javelin.mem_wal.LsmScanner,
+    "mem_wal.Ticket": javelin.mem_wal.Ticket,
+}
+SPECIAL = {"__len__", "__arrow_c_stream__", "__enter__", "__exit__", "__await__"}
+
+
+def arguments(member):
+    if isinstance(member, property):
+        return ()
+    return tuple(name for name in inspect.signature(member).parameters if name not in ("self", "_", "cls"))
+
+
+def offered():
+    names = {name: arguments(getattr(javelin, name)) for name in ("dataset", "write_dataset", "Session")}
+    names["LanceDataset"] = arguments(javelin.LanceDataset)
+    names["errors"] = ()
+    for prefix, owner in CLASSES.items():
+        for name, member in vars(owner).items():
+            if name in SPECIAL or not name.startswith("_"):
+                names[f"{prefix}.{name}"] = arguments(member)
+    return names
+
+
+def test_covered_and_ours_are_exactly_what_is_offered():
+    listed = {
+        name: set(javelin.COVERED.get(name, ())) | set(javelin.OURS.get(name, ()))
+        for name in {**javelin.COVERED, **javelin.OURS}
+    }
+    assert listed == {name: set(names) for name, names in offered().items()}
+
+
+@pytest.mark.interop
+def test_the_released_package_has_everything_covered_and_nothing_of_ours():
+    peer = json.loads(
+        run_python(
+            """
+            import inspect, json, sys, lance, lance.mem_wal
+            found = {}
+            for name in sys.argv[1:]:
+                member = lance
+                for part in name.split("."):
+                    member = inspect.getattr_static(member, part, None) if inspect.isclass(member) else getattr(member, part, None)
+                if member is None:
+                    continue
+                member = getattr(member, "__func__", member)
+                try:
+                    found[name] = list(inspect.signature(member).parameters)
+                except (TypeError, ValueError):
+                    found[name] = []
+            print(json.dumps(found))
+            """,
+            *{**javelin.COVERED, **javelin.OURS},
+        ).stdout
+    )
+    for name, names in javelin.COVERED.items():
+        assert name in peer, name
+        assert not set(names) - set(peer[name]), name
+    for name, names in javelin.OURS.items():
+        if name in javelin.COVERED:
+            assert not set(names) & set(peer[name]), name
+        else:
+            assert name not in peer, name
+
+
+@pytest.mark.parametrize("name", ["fragment", "LanceFragment", "tokenize", "aio", "vector", "no_such_name"])
+def test_a_name_that_is_not_covered_is_not_there(name):
+    with pytest.raises(AttributeError):
+        getattr(javelin, name)
+
+
+def test_methods_that_are_not_covered_are_not_there(table, writer):
+    for name in ("merge_insert", "create_index", "delete", "update", "get_fragments", "optimize", "tags"):
+        with pytest.raises(AttributeError):
+            getattr(table, name)
+    with pytest.raises(AttributeError):
+        writer.seal
+
+
+def test_arguments_that_are_not_covered_are_refused(table, shard, uri):
+    for call in (
+        lambda: table.to_table(filter="id > 1"),
+        lambda: table.to_table(None, "id > 1"),
+        lambda: table.to_table(nearest={}),
+        lambda: table.count_rows("id > 1"),
+        lambda: table.scanner(prefilter=True),
+        lambda: table.head(1, filter="id > 1"),
+        lambda: table.to_table(columns={"a": "id + 1"}),
+        lambda: table.to_table(columns="id"),
+        lambda: javelin.dataset(uri, asof="2026-01-01"),
+        lambda: javelin.dataset(uri, "a tag"),
+        lambda: javelin.write_dataset([], uri, enable_stable_row_ids=True),
+        lambda: table.mem_wal_writer(shard, hnsw_params={}),
+        lambda: table.mem_wal_writer(shard, stats_log_interval_ms=1),
+        lambda: table.initialize_mem_wal(stats_log_interval_ms=1),
+    ):
+        with pytest.raises(TypeError):
+            call()
+
+
+@pytest.mark.parametrize("old", ["sync_indexed_write", "async_index_buffer_rows", "async_index_interval"])
+def test_knobs_of_old_releases_do_not_exist(table, shard, old):
+    with pytest.raises(TypeError, match=old):
+        table.mem_wal_writer(shard, **{old: 1})
+    with pytest.raises(TypeError, match=old):
+        table.initialize_mem_wal(**{old: 1})
+
+
+def test_every_public_name_is_documented():
+    for name in offered():
+        member = javelin
+        for part in name.split("."):
+            member = inspect.getattr_static(member, part) if inspect.isclass(member) else getattr(member, part)
+        if not name.split(".")[-1].startswith("__"):
+            assert inspect.getdoc(member), name
+
+
+def test_version():
+    assert javelin.__version__.count(".") == 2
