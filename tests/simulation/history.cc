@@ -78,8 +78,18 @@ void History::Finished(Runtime& runtime, int64_t operation, const arrow::Status&
   if (status.ok()) {
     record.outcome = Outcome::kAcknowledged;
     if (record.accepted == 0) record.accepted = record.finished;
+    if (writers_.at(static_cast<size_t>(record.writer)).durable_write) record.durable = record.finished;
   } else if (IsRefusal(status)) {
     record.outcome = Outcome::kRefused;
+  }
+}
+
+void History::Flushed(Runtime& runtime, int writer, Moment started) {
+  if (runtime.Unwinding()) return;
+  Moment now = Now();
+  for (auto& [id, operation] : operations_) {
+    bool covered = operation.writer == writer && operation.accepted != 0 && operation.accepted < started;
+    if (covered && operation.durable == 0 && operation.outcome != Outcome::kRefused) operation.durable = now;
   }
 }
 
@@ -87,7 +97,7 @@ void History::CallEnded(Runtime& runtime, int writer, Moment started, const arro
   if (runtime.Unwinding()) return;
   WriterRecord& record = writers_[writer];
   if (record.terminal_failure.has_value()) {
-    bool same = status.ToString() == record.terminal_failure->ToString();
+    bool same = SameReason(status, *record.terminal_failure);
     bool must_be_same = IsTerminal(status) || started > record.failed;
     if (must_be_same && !same) {
       Violated(fmt::format("writer {} ({}) failed with '{}', but a later {} ended with '{}'", writer, record.actor,
@@ -114,6 +124,12 @@ const WriterRecord* History::WriterOfEpoch(Epoch epoch) const {
     if (writer.opened != 0 && writer.epoch == epoch) return &writer;
   }
   return nullptr;
+}
+
+bool SameReason(const arrow::Status& one, const arrow::Status& other) {
+  if (one.ok() || other.ok()) return one.ok() && other.ok();
+  return KindOf(one) == KindOf(other) && FieldsOf(one) == FieldsOf(other) &&
+         (one.message().ends_with(other.message()) || other.message().ends_with(one.message()));
 }
 
 std::vector<std::shared_ptr<arrow::RecordBatch>> MakeBatches(const Operation& operation) {

@@ -48,7 +48,8 @@ struct Operation {
   std::vector<std::vector<int64_t>> batches;  // keys in order
   Moment started = 0;
   Moment accepted = 0;  // the writer has it: whatever starts later comes later in its log
-  Moment finished = 0;  // acknowledged or refused
+  Moment finished = 0;  // the call, or the wait for it, returned
+  Moment durable = 0;   // the writer has said by then that it is in the log
   Outcome outcome = Outcome::kUnknown;
 
   int64_t num_rows() const;
@@ -86,6 +87,8 @@ class History {
   const Operation& StartAs(int64_t id, int writer, bool is_delete, std::vector<std::vector<int64_t>> batches);
   void Accepted(Runtime& runtime, int64_t operation);
   void Finished(Runtime& runtime, int64_t operation, const arrow::Status& status);
+  // FlushWal or Close returned OK: what was accepted before it started is durable.
+  void Flushed(Runtime& runtime, int writer, Moment started);
   // Any call on a writer that started at `started` ended with `status`: the first terminal failure is the one that every
   // later call reports.
   void CallEnded(Runtime& runtime, int writer, Moment started, const arrow::Status& status, const std::string& call);
@@ -113,6 +116,10 @@ class History {
   std::vector<TailRecord> tails_;
   std::vector<std::string> violations_;
 };
+
+// The same failure, told with or without the context of the call that met it: equal kind and fields, and the shorter message ends
+// the longer one.
+bool SameReason(const arrow::Status& one, const arrow::Status& other);
 
 // The batches of an operation as the writer gets them.
 std::vector<std::shared_ptr<arrow::RecordBatch>> MakeBatches(const Operation& operation);

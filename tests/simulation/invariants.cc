@@ -321,9 +321,8 @@ Violations CheckOperations(const std::vector<LoggedOperation>& log, const Histor
   Violations violations;
   Order order(log);
   for (const auto& [writer, operations] : ByWriter(history)) {
-    bool durable = history.writers().at(static_cast<size_t>(writer)).durable_write;
     for (const Operation* operation : operations) {
-      if (durable && operation->outcome == Outcome::kAcknowledged && !order.PlaceOf(operation->id)) {
+      if (operation->durable != 0 && !order.PlaceOf(operation->id)) {
         Violate(&violations, "operation {} was acknowledged as durable, but is not in the log", operation->id);
       }
     }
@@ -373,11 +372,10 @@ Violations CheckTails(const ShardObjects& shard, const std::vector<LoggedOperati
     }
     for (const LoggedOperation& logged : log) {
       const Operation& operation = history.operations().at(logged.operation);
-      bool due = operation.outcome == Outcome::kAcknowledged && operation.finished < tail.started &&
-                 history.writers().at(static_cast<size_t>(operation.writer)).durable_write;
+      bool due = operation.durable != 0 && operation.durable < tail.started;
       if (due && logged.position >= tail.next) {
-        Violate(&violations, "a tail that started at moment {} stopped at {}, below operation {} at {}, acknowledged at moment {}",
-                tail.started, tail.next, logged.operation, logged.position, operation.finished);
+        Violate(&violations, "a tail that started at moment {} stopped at {}, below operation {} at {}, durable since moment {}",
+                tail.started, tail.next, logged.operation, logged.position, operation.durable);
       }
     }
   }

@@ -1,0 +1,130 @@
+#include "scenario.h"
+
+#include <cstdlib>
+
+#include "javelin/memwal/shard_writer.h"
+#include "reader_actor.h"
+#include "writer_actor.h"
+
+namespace javelin::simulation {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+class Scenario {
+ public:
+  Scenario(uint64_t seed, const ScenarioOptions& options) : world_(seed, {.log = options.log}, {}), random_(seed, /*stream=*/77) {
+    if (!options.planted_bug.empty()) world_.simulation.PlantBug(options.planted_bug);
+  }
+
+  ScenarioResult Run(const ScenarioOptions& options) {
+    StartWriters();
+    StartReader();
+    PlanCrashes();
+    PlanFailures();
+    ScenarioResult result;
+    result.violations = world_.RunRecoverAndCheck();
+    if (auto shard = world_.Load(); shard.ok()) result.objects = Describe(*shard);
+    if (result.violations.empty()) DamageAndReopen(&result);
+    result.hash = world_.simulation.trace_hash();
+    result.coverage = world_.coverage;
+    result.bug_was_asked = world_.simulation.PlantedBugWasAsked(options.planted_bug);
+    result.log = world_.simulation.log();
+    return result;
+  }
+
+ private:
+  void StartWriters() {
+    const int writers = random_.OneIn(8) ? 1 : 2;
+    for (int i = 0; i < writers; ++i) {
+      WriterPlan plan = DrawWriterPlan(random_, i == 0 ? "A" : "B", static_cast<uint64_t>(i) + 1);
+      StartWriter(plan, plan.start, 0);
+    }
+  }
+
+  void StartWriter(const WriterPlan& plan, Duration delay, int life) {
+    ActorId actor = world_.simulation.StartActor(plan.name, delay, [this, plan, life] { WriterActor(world_, plan, life).Run(); });
+    lives_.emplace(actor, std::make_pair(plan, life));
+  }
+
+  void StartReader() {
+    if (random_.OneIn(4)) return;
+    int rounds = static_cast<int>(random_.Between(1, 6));
+    world_.simulation.StartActor("R", milliseconds(random_.Between(0, 3000)), [this, rounds] { ReaderActor(world_, 900, rounds).Run(); });
+  }
+
+  // A writer dies at any SyncPoint, up to three times in all, and starts again after a while.
+  void PlanCrashes() {
+    const uint64_t one_in = static_cast<uint64_t>(random_.Between(20, 420));
+    crashes_left_ = static_cast<int>(random_.Below(4));
+    world_.simulation.OnSyncPoint("", [this, one_in](const SyncHit& hit) {
+      if (world_.quiet() || crashes_left_ == 0 || !world_.simulation.crash_random().OneIn(one_in)) return SyncAction::Continue();
+      auto life = lives_.find(hit.actor);
+      if (life == lives_.end()) return SyncAction::Continue();
+      --crashes_left_;
+      ++world_.coverage.crashes;
+      StartWriter(life->second.first, milliseconds(world_.simulation.crash_random().Below(5000)), life->second.second + 1);
+      return SyncAction::Crash();
+    });
+  }
+
+  // In some seeds steps of the protocol fail by themselves.
+  void PlanFailures() {
+    if (!random_.OneIn(6)) return;
+    world_.simulation.OnSyncPoint("", [this](const SyncHit&) {
+      if (world_.quiet() || !world_.simulation.crash_random().OneIn(150)) return SyncAction::Continue();
+      return SyncAction::Fail(Transient("a step that the test made fail"));
+    });
+  }
+
+  // In some seeds an operator loses or tears an entry below the tip: an open must say so, and must not lose what lies above.
+  void DamageAndReopen(ScenarioResult* result) {
+    uint64_t tip = world_.LogTip();
+    if (tip < 2 || !random_.OneIn(3)) return;
+    WalPosition victim(1 + random_.Below(tip - 1));
+    const bool torn = random_.OneIn(2);
+    std::string key = world_.paths().WalEntry(victim);
+    auto bytes = world_.store->raw().Get(key);
+    if (!bytes.ok() || !world_.store->raw().Delete(key).ok()) std::abort();
+    if (torn && !world_.store->raw().Put(key, arrow::SliceBuffer(*bytes, 0, (*bytes)->size() / 2)).ok()) std::abort();
+    ++world_.coverage.damaged;
+    arrow::Status opened = arrow::Status::Invalid("did not run");
+    world_.simulation.StartActor("after damage", Duration::zero(), [this, &opened] {
+      auto dataset = world_.OpenTable(world_.NewSession(false));
+      opened = dataset.status();
+      if (dataset.ok()) opened = memwal::ShardWriter::Open(**dataset, std::string(kShard)).status();
+    });
+    arrow::Status ended = world_.simulation.RunAll();
+    if (!ended.ok()) result->violations.push_back(ended.ToString());
+    ErrorKind expected = torn ? ErrorKind::kWalCorrupt : ErrorKind::kWalGap;
+    if (!HasKind(opened, expected) || opened.ToString().find(fmt::format("{}", victim)) == std::string::npos) {
+      result->violations.push_back(fmt::format("entry {} of {} was {}, but the open ended with {}", victim, tip, torn ? "torn" : "lost",
+                                               opened.ToString()));
+    }
+  }
+
+  World world_;
+  SeededRandom random_;
+  int crashes_left_ = 0;
+  std::map<ActorId, std::pair<WriterPlan, int>> lives_;
+};
+
+}  // namespace
+
+ScenarioResult RunScenario(uint64_t seed, const ScenarioOptions& options) {
+  return Scenario(seed, options).Run(options);
+}
+
+std::string DescribeFailure(uint64_t seed, const ScenarioResult& result) {
+  std::string text = fmt::format("seed {}:\n", seed);
+  for (const std::string& violation : result.violations) text += "  " + violation + "\n";
+  text += fmt::format("repeat it with:  JAVELIN_SEED={} JAVELIN_SIMULATION_LOG=1 build/<preset>/tests/simulation/simulation_test "
+                      "--gtest_filter=WriterSimulation.RandomRuns\n",
+                      seed);
+  text += result.objects;
+  for (const std::string& line : result.log) text += line + "\n";
+  return text;
+}
+
+}  // namespace javelin::simulation

@@ -1,0 +1,235 @@
+#include "world.h"
+
+#include <arrow/api.h>
+#include <arrow/compute/initialize.h>
+
+#include "javelin/memwal/initialize.h"
+#include "javelin/store/stores.h"
+
+namespace javelin::simulation {
+
+namespace {
+
+using Objects = std::vector<std::pair<std::string, BufferPtr>>;
+
+constexpr std::string_view kUriPrefix = "sim://";
+
+// What a read may meet in a world whose store and SyncPoints fail.
+constexpr std::initializer_list<ErrorKind> kReadFailures = {
+    ErrorKind::kFencedPeerClaimedEpoch, ErrorKind::kFencedPersistenceFailure, ErrorKind::kClosed, ErrorKind::kTransient, ErrorKind::kIO,
+    ErrorKind::kOutcomeUnknown, ErrorKind::kCancelled};
+
+std::string TableUri() { return std::string(kUriPrefix) + std::string(kTableRoot); }
+
+std::shared_ptr<Session> SessionOver(const std::shared_ptr<Runtime>& runtime, std::shared_ptr<ObjectStore> store) {
+  auto session = std::make_shared<Session>(MakeResources(runtime, int64_t{1} << 30));
+  session->stores().Register(std::string(kUriPrefix), std::move(store));
+  return session;
+}
+
+arrow::Status CreateTable(const std::shared_ptr<Session>& session) {
+  std::vector<int64_t> keys;
+  for (const auto& [key, version] : BaseState()) keys.push_back(key);
+  ARROW_ASSIGN_OR_RAISE(auto rows, arrow::RecordBatchReader::Make({MakePutBatch(0, 0, keys)}));
+  ARROW_ASSIGN_OR_RAISE(auto dataset, Dataset::Write(session, TableUri(), *rows));
+  return memwal::Initialize(*dataset, {.unsharded = true}).status();
+}
+
+arrow::Result<Objects> MakeTable() {
+  ARROW_RETURN_NOT_OK(arrow::compute::Initialize());
+  Simulation simulation(0, {.stalls = false});
+  auto store = MakeMemoryStore(MakeResources(simulation.runtime()));
+  arrow::Status created;
+  simulation.StartActor("creator", Duration::zero(), [&] { created = CreateTable(SessionOver(simulation.runtime(), store)); });
+  ARROW_RETURN_NOT_OK(simulation.RunAll());
+  ARROW_RETURN_NOT_OK(created);
+  Objects objects;
+  ARROW_ASSIGN_OR_RAISE(ListPage page, ListAll(*store, {}));
+  for (const ObjectInfo& object : page.objects) {
+    ARROW_ASSIGN_OR_RAISE(BufferPtr bytes, store->Get(object.key));
+    objects.emplace_back(object.key, bytes);
+  }
+  return objects;
+}
+
+// Made once and copied into every world, always the same bytes.
+const Objects& TableObjects() {
+  static const Objects objects = MakeTable().ValueOrDie();
+  return objects;
+}
+
+}  // namespace
+
+void Coverage::Add(const Coverage& other) {
+  crashes += other.crashes;
+  opened += other.opened;
+  open_failed += other.open_failed;
+  fenced += other.fenced;
+  lost_persistence += other.lost_persistence;
+  backpressure += other.backpressure;
+  acknowledged += other.acknowledged;
+  unknown += other.unknown;
+  refused += other.refused;
+  scans += other.scans;
+  tails += other.tails;
+  freezes += other.freezes;
+  damaged += other.damaged;
+}
+
+World::World(uint64_t seed, const SimulationOptions& options, const SimStoreOptions& store_options)
+    : history(BaseState()), simulation(seed, options), store(std::make_shared<SimStore>(simulation, store_options)) {
+  store->OnRequest([this](const RequestHit& hit) -> std::optional<RequestFault> {
+    if (quiet_) return RequestFault::kNone;
+    return on_request ? on_request(hit) : std::nullopt;
+  });
+  for (const auto& [key, bytes] : TableObjects()) {
+    if (!store->raw().Put(key, bytes).ok()) std::abort();
+  }
+}
+
+std::shared_ptr<Session> World::NewSession(bool retries) {
+  std::shared_ptr<ObjectStore> view = store;
+  if (retries) view = MakeRetryStore(MakeResources(simulation.runtime()), view);
+  return SessionOver(simulation.runtime(), std::move(view));
+}
+
+arrow::Result<std::shared_ptr<Dataset>> World::OpenTable(std::shared_ptr<Session> session) {
+  return Dataset::Open(std::move(session), TableUri());
+}
+
+void World::Expect(const std::string& call, const arrow::Status& status, std::initializer_list<ErrorKind> kinds) {
+  if (runtime().Unwinding() || status.ok()) return;
+  for (ErrorKind kind : kinds) {
+    if (KindOf(status) == kind) return;
+  }
+  history.Violated(fmt::format("{} ended with {}: {}", call, ToString(KindOf(status)), status.ToString()));
+}
+
+memwal::ShardPaths World::paths() const {
+  return memwal::ShardPaths(kTableRoot, table::Uuid::Parse(kShard).ValueOrDie());
+}
+
+arrow::Result<ShardObjects> World::Load() { return LoadShard(store->raw(), paths()); }
+
+uint64_t World::ManifestTip() { return Tip(paths().ManifestFolder(), ".binpb"); }
+uint64_t World::LogTip() { return Tip(paths().WalFolder(), ".arrow"); }
+
+uint64_t World::Tip(const std::string& folder, std::string_view suffix) {
+  uint64_t tip = 0;
+  auto page = ListAll(store->raw(), {.prefix = folder});
+  if (!page.ok()) return tip;
+  for (const ObjectInfo& object : page->objects) {
+    tip = std::max(tip, memwal::ParseReversedBits(object.key.substr(folder.size()), suffix).value_or(0));
+  }
+  return tip;
+}
+
+Violations World::RunRecoverAndCheck() {
+  Violations violations;
+  auto run = [&] {
+    arrow::Status ended = simulation.RunAll();
+    if (!ended.ok()) violations.push_back(ended.ToString());
+    return ended.ok();
+  };
+  if (run()) {
+    simulation.LandRequests();
+    Quiet();
+    simulation.StartActor("recovery", Duration::zero(), [this] { Recover(); });
+    run();
+  }
+  auto shard = Load();
+  Violations found = shard.ok() ? CheckEverything(*shard, history) : Violations{shard.status().ToString()};
+  violations.insert(violations.end(), found.begin(), found.end());
+  return violations;
+}
+
+void World::Recover() {
+  auto dataset = OpenTable(NewSession(false));
+  Expect("opening the table at the end", dataset.status(), {});
+  if (!dataset.ok()) return;
+  int number = history.StartOpen("recovery", true);
+  auto writer = memwal::ShardWriter::Open(**dataset, std::string(kShard));
+  Expect("opening the shard at the end", writer.status(), {});
+  if (!writer.ok()) return;
+  history.Opened(runtime(), number, (*writer)->epoch());
+  ReadOnce(*this, **writer, number);
+  CheckRowsInMemory(**writer);
+  const uint64_t requests = store->requests_sent();
+  Expect("closing the writer at the end", (*writer)->Close(), {});
+  if (store->requests_sent() != requests) history.Violated("closing a writer that wrote nothing made requests");
+}
+
+// Every row of the log is in memory once.
+void World::CheckRowsInMemory(const memwal::ShardWriter& writer) {
+  uint64_t in_memory = 0, in_log = 0;
+  auto views = writer.Snapshot();
+  auto shard = Load();
+  if (!views.ok() || !shard.ok()) return history.Violated("no snapshot at the end");
+  for (const memwal::MemTableView& view : *views) in_memory += view.visible_rows;
+  for (const LogEntry& entry : shard->log) in_log += entry.entry.num_rows();
+  if (in_memory != in_log) history.Violated(fmt::format("the log holds {} rows, memory {}", in_log, in_memory));
+}
+
+TableState BaseState() {
+  TableState state;
+  for (int32_t key = 0; key < kBaseKeys; ++key) state[key] = {0, key};
+  return state;
+}
+
+bool ReadOnce(World& world, const memwal::ShardWriter& writer, int number) {
+  ScanRecord record;
+  record.writer = number;
+  record.started = world.history.Now();
+  auto view = memwal::FreshView::OpenForWriter(writer);
+  record.finished = world.history.Now();
+  world.Expect("opening a view", view.status(), kReadFailures);
+  world.history.CallEnded(world.runtime(), number, record.started, view.status(), "opening a view");
+  if (!view.ok()) return HasKind(view.status(), ErrorKind::kTransient);
+
+  auto scanned = ScanAll(**view);
+  world.Expect("a scan", scanned.status(), kReadFailures);
+  if (!scanned.ok()) return true;
+  record.state = *scanned;
+  world.history.Scanned(world.runtime(), record);
+  ++world.coverage.scans;
+
+  auto looked_up = LookUpAll(**view);
+  world.Expect("lookups", looked_up.status(), kReadFailures);
+  if (looked_up.ok() && *looked_up != *scanned && !world.runtime().Unwinding()) {
+    world.history.Violated("lookups see " + Describe(*looked_up) + ", a scan of the same view " + Describe(*scanned));
+  }
+  auto count = (*view)->CountRows();
+  world.Expect("counting rows", count.status(), kReadFailures);
+  if (count.ok() && *count != scanned->size() && !world.runtime().Unwinding()) {
+    world.history.Violated(fmt::format("a view counts {} rows and scans {}", *count, scanned->size()));
+  }
+  return true;
+}
+
+arrow::Result<TableState> ScanAll(const memwal::FreshView& view) {
+  TableState state;
+  ARROW_ASSIGN_OR_RAISE(auto reader, view.Scan());
+  for (;;) {
+    ARROW_ASSIGN_OR_RAISE(auto batch, reader->Next());
+    if (batch == nullptr) return state;
+    ARROW_RETURN_NOT_OK(AddRows(*batch, &state));
+  }
+}
+
+arrow::Result<TableState> LookUpAll(const memwal::FreshView& view) {
+  std::vector<int64_t> asked;
+  for (int64_t key = kMostKeys - 1; key >= 0; --key) {
+    asked.push_back(key);
+    if (key % 3 == 0) asked.push_back(kMostKeys - 1);  // again
+  }
+  ARROW_ASSIGN_OR_RAISE(auto rows, view.Get(*MakeKeyBatch(asked)));
+  TableState state;
+  ARROW_RETURN_NOT_OK(AddRows(*rows, &state));
+  auto ids = std::static_pointer_cast<arrow::Int64Array>(rows->GetColumnByName("id"));
+  for (int64_t row = 1; row < rows->num_rows(); ++row) {
+    if (ids->Value(row) > ids->Value(row - 1)) return arrow::Status::Invalid("a lookup does not answer in the order asked");
+  }
+  return state;
+}
+
+}  // namespace javelin::simulation
