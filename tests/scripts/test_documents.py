@@ -1,5 +1,6 @@
 """What documents and code say about each other holds: links lead somewhere, cited headings exist."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -66,5 +67,7 @@ def test_the_example_of_the_readme_prints_what_it_says(tmp_path):
     (example,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     said = re.findall(r"^\s*print\(.*\)  # (.+)$", example, re.MULTILINE)
     assert len(said) == example.count("print(")
-    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, env=environment, capture_output=True, text=True,
+                          timeout=60, check=False)
     assert (done.returncode, done.stdout.splitlines()) == (0, said), done.stderr
