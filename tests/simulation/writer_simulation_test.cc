@@ -1,4 +1,5 @@
-// Random runs of the write path (scenario.h), JAVELIN_SEEDS of them from JAVELIN_SEED_START on; JAVELIN_SEED runs one.
+// Random runs of the write path (scenario.h), JAVELIN_SEEDS of them (default 5,000) from JAVELIN_SEED_START on; JAVELIN_SEED
+// runs one.
 
 #include <cstdlib>
 
@@ -38,7 +39,7 @@ std::string Describe(const Coverage& c) {
 TEST(WriterSimulation, RandomRuns) {
   Coverage coverage;
   int failures = 0;
-  const auto seeds = Seeds();
+  const auto seeds = Seeds(5000);
   for (uint64_t seed : seeds) {
     ScenarioResult result = RunScenario(seed, {.log = LogIsWanted()});
     coverage.Add(result.coverage);

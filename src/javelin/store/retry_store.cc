@@ -81,7 +81,8 @@ class RetryStore final : public ForwardingStore {
       if (!OutcomeIsOpen(status) && !may_be_ours) return attempt == 1 || status.ok() ? status : Unknown(key, status);
       const arrow::Result<BufferPtr> found = Get(key);
       if (found.ok()) {
-        if ((*found)->Equals(*bytes)) return arrow::Status::OK();
+        // Equal bytes are no proof: two that claim the same shard write the very same manifest, and both would have won.
+        if ((*found)->Equals(*bytes)) return Unknown(key, status);
         return AlreadyExists("object '{}' exists with other bytes", Describe(key));
       }
       if (!HasKind(found.status(), ErrorKind::kNotFound) || attempt >= options_.max_attempts)
@@ -139,22 +140,17 @@ class RetryStore final : public ForwardingStore {
     return answers;
   }
 
-  // The object changed around an open PutIfMatch: by us, if it holds our bytes. Its etag counts only if it is the same
-  // before and after the bytes were read.
+  // The object changed around an open PutIfMatch: with other bytes than ours, or none, the replacement is lost. Our bytes
+  // are no proof that it was done by us.
   arrow::Result<std::string> CompareReplaced(const std::string& key, const BufferPtr& bytes,
-                                             const arrow::Result<ObjectInfo>& before, const arrow::Status& status) {
-    const auto lost = [&] {
-      return MakeError(ErrorKind::kPrecondition,
-                       fmt::format("object '{}' was changed or removed meanwhile", Describe(key)));
-    };
-    if (HasKind(before.status(), ErrorKind::kNotFound)) return lost();
-    if (!before.ok()) return Unknown(key, status);
-    const arrow::Result<BufferPtr> found = Get(key);
-    if (!found.ok()) return Unknown(key, status);
-    const arrow::Result<ObjectInfo> after = Head(key);
-    if (!after.ok() || after->etag != before->etag) return Unknown(key, status);
-    if (!(*found)->Equals(*bytes)) return lost();
-    return after->etag;
+                                             const arrow::Result<ObjectInfo>& now, const arrow::Status& status) {
+    if (!now.ok() && !HasKind(now.status(), ErrorKind::kNotFound)) return Unknown(key, status);
+    if (now.ok()) {
+      const arrow::Result<BufferPtr> found = Get(key);
+      if (!found.ok() || (*found)->Equals(*bytes)) return Unknown(key, status);
+    }
+    return MakeError(ErrorKind::kPrecondition,
+                     fmt::format("object '{}' was changed or removed meanwhile", Describe(key)));
   }
 
   arrow::Status Unknown(const std::string& key, const arrow::Status& status) const {
