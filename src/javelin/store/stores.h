@@ -69,8 +69,8 @@ class CountingStore;  // store/counting_store.h
 class FaultStore;     // store/fault_store.h
 
 // Repeats reads and idempotent writes that fail as Transient, with jittered back-off through the runtime. A conditional
-// put is never repeated blindly: after an unknown outcome it reads back and compares bytes; what reading cannot resolve
-// is OutcomeUnknown.
+// put is never repeated blindly: after an unknown outcome it reads back. Other bytes: the put lost; none: it is tried
+// again; the same bytes: OutcomeUnknown, since another may have written them.
 struct RetryOptions {
   int max_attempts = 4;
   Duration base_delay = std::chrono::milliseconds(50);
