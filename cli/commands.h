@@ -1,4 +1,5 @@
-// What each command does. Results go to standard output, notices to standard error; a failure is returned for main to print.
+// What each command does. Results go to standard output, notices to standard error; a failure is returned for main to
+// print.
 #pragma once
 
 #include <cstdint>

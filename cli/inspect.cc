@@ -37,7 +37,8 @@ Json FragmentsJson(const table::Manifest& manifest) {
   for (const table::Fragment& fragment : manifest.fragments) {
     Json files = Json::array();
     for (const table::DataFile& file : fragment.files) {
-      files.push_back({{"path", file.path}, {"version", file::ToString(file.version)}, {"size_bytes", file.size_bytes}});
+      files.push_back(
+          {{"path", file.path}, {"version", file::ToString(file.version)}, {"size_bytes", file.size_bytes}});
     }
     fragments.push_back({{"id", fragment.id.value()},
                          {"physical_rows", fragment.physical_rows},
@@ -134,7 +135,8 @@ arrow::Result<Json> Describe(const Dataset& dataset) {
                    {"mem_wal", details.has_value() ? MemWalJson(*details) : Json(nullptr)},
                    {"shards", Json::array()}};
   for (const auto& version : versions) {
-    document["versions"].push_back({{"version", version.version.value()}, {"timestamp", TimeText(version.timestamp_ns)}});
+    document["versions"].push_back(
+        {{"version", version.version.value()}, {"timestamp", TimeText(version.timestamp_ns)}});
   }
   for (const ShardState& state : states) document["shards"].push_back(ShardJson(state));
   return document;

@@ -80,7 +80,8 @@ arrow::Result<Json> ToJson(const arrow::Array& array, int64_t row) {
     case arrow::Type::STRING: return Json(std::string(ValueAt<arrow::StringArray>(array, row)));
     case arrow::Type::LARGE_STRING: return Json(std::string(ValueAt<arrow::LargeStringArray>(array, row)));
     case arrow::Type::BINARY: return Json(arrow::util::base64_encode(ValueAt<arrow::BinaryArray>(array, row)));
-    case arrow::Type::LARGE_BINARY: return Json(arrow::util::base64_encode(ValueAt<arrow::LargeBinaryArray>(array, row)));
+    case arrow::Type::LARGE_BINARY:
+      return Json(arrow::util::base64_encode(ValueAt<arrow::LargeBinaryArray>(array, row)));
     case arrow::Type::FIXED_SIZE_BINARY:
       return Json(arrow::util::base64_encode(ValueAt<arrow::FixedSizeBinaryArray>(array, row)));
     case arrow::Type::LIST: return ListAt<arrow::ListArray>(array, row);

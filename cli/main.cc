@@ -3,8 +3,8 @@
 #include <iostream>
 #include <map>
 
-#include <CLI/CLI.hpp>
 #include <arrow/compute/initialize.h>
+#include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
 #include "javelin/base/error.h"
@@ -16,16 +16,20 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
-const std::map<std::string, RowFormat> kFormats = {
-    {"table", RowFormat::kTable}, {"jsonl", RowFormat::kJsonLines}, {"csv", RowFormat::kCsv}, {"arrow", RowFormat::kArrow}};
+const std::map<std::string, RowFormat> kFormats = {{"table", RowFormat::kTable},
+                                                   {"jsonl", RowFormat::kJsonLines},
+                                                   {"csv", RowFormat::kCsv},
+                                                   {"arrow", RowFormat::kArrow}};
 
 constexpr char kFooter[] =
     "URI is a path or file://...\n"
     "Exit code: 0 success, 1 failure (one line `error: <Kind>: message` on standard error), 2 wrong usage.";
 
 constexpr char kViewNote[] =
-    "Reads the base table and the published rows of its shards. Rows that are only in the log of a shard belong to the writer\n"
-    "of that shard; this command claims no shard, so it does not see them, and says on standard error how many log entries it\n"
+    "Reads the base table and the published rows of its shards. Rows that are only in the log of a shard belong to the "
+    "writer\n"
+    "of that shard; this command claims no shard, so it does not see them, and says on standard error how many log "
+    "entries it\n"
     "left out.";
 
 void AddRowOptions(CLI::App& command, RowOptions& options) {
@@ -35,7 +39,8 @@ void AddRowOptions(CLI::App& command, RowOptions& options) {
           "--columns", [&options](const std::string& names) { options.columns = CLI::detail::split(names, ','); },
           "Columns of the result, separated by commas; all by default")
       ->type_name("NAME,...");
-  command.add_option("--format", options.format, "table (default; cuts long values), jsonl, csv, or arrow (an IPC stream)")
+  command
+      .add_option("--format", options.format, "table (default; cuts long values), jsonl, csv, or arrow (an IPC stream)")
       ->transform(CLI::CheckedTransformer(kFormats).description(""))
       ->type_name("table|jsonl|csv|arrow");
 }
@@ -62,7 +67,8 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
 
   InspectOptions inspect;
-  CLI::App* inspect_command = app.add_subcommand("inspect", "Print schema, versions, fragments, indexes and shards of a table");
+  CLI::App* inspect_command =
+      app.add_subcommand("inspect", "Print schema, versions, fragments, indexes and shards of a table");
   inspect_command->add_option("URI", inspect.uri, "The table")->required();
   inspect_command->add_flag("--json", inspect.json, "Print one JSON object");
   inspect_command->footer(kFooter);
@@ -71,7 +77,9 @@ int Main(int argc, char** argv) {
   CLI::App* scan_command = app.add_subcommand("scan", "Print rows of a table");
   AddRowOptions(*scan_command, scan.rows);
   scan_command->add_option("--limit", scan.limit, "Rows at most")->check(CLI::NonNegativeNumber)->type_name("N");
-  scan_command->add_option("--offset", scan.offset, "Rows to leave out first")->check(CLI::NonNegativeNumber)->type_name("N");
+  scan_command->add_option("--offset", scan.offset, "Rows to leave out first")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
   scan_command->add_flag("--base", scan.base_only, "Read the base table alone, without its shards");
   scan_command->footer(std::string(kViewNote) + "\n" + kFooter);
 
@@ -79,7 +87,8 @@ int Main(int argc, char** argv) {
   CLI::App* get_command = app.add_subcommand("get", "Print rows by primary key, in the order asked");
   AddRowOptions(*get_command, get.rows);
   get_command
-      ->add_option("KEY", get.keys, "A value of the key column (binary as base64); for a key of several columns a JSON object of them")
+      ->add_option("KEY", get.keys,
+                   "A value of the key column (binary as base64); for a key of several columns a JSON object of them")
       ->required();
   get_command->footer(std::string(kViewNote) + "\n" + kFooter);
 

@@ -23,9 +23,9 @@ arrow::Status PrintNotice(const Dataset& dataset) {
   ARROW_ASSIGN_OR_RAISE(const auto states, ReadShardStates(dataset));
   for (const ShardState& state : states) {
     if (state.backlog() == 0) continue;
-    std::cerr << fmt::format(
-        "note: shard {}: {} log {} not in this view; a writer of the shard shows {}\n", state.manifest.shard_id.ToString(),
-        state.backlog(), state.backlog() == 1 ? "entry is" : "entries are", state.backlog() == 1 ? "it" : "them");
+    std::cerr << fmt::format("note: shard {}: {} log {} not in this view; a writer of the shard shows {}\n",
+                             state.manifest.shard_id.ToString(), state.backlog(),
+                             state.backlog() == 1 ? "entry is" : "entries are", state.backlog() == 1 ? "it" : "them");
   }
   return arrow::Status::OK();
 }
@@ -53,7 +53,8 @@ arrow::Result<std::vector<std::string>> SplitKey(const std::string& text, const 
   std::vector<std::string> parts;
   for (const file::Field* field : key) {
     if (!values.is_object() || values.size() != key.size() || !values.contains(field->name)) {
-      return InvalidInput("the key has {} columns, so KEY must be a JSON object of them ('{}' is one); got '{}'", key.size(), field->name, text);
+      return InvalidInput("the key has {} columns, so KEY must be a JSON object of them ('{}' is one); got '{}'",
+                          key.size(), field->name, text);
     }
     const Json& value = values[field->name];
     parts.push_back(value.is_string() ? value.get<std::string>() : Dump(value));
@@ -61,7 +62,8 @@ arrow::Result<std::vector<std::string>> SplitKey(const std::string& text, const 
   return parts;
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> ParseKeys(const std::vector<std::string>& texts, const file::Schema& schema) {
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> ParseKeys(const std::vector<std::string>& texts,
+                                                             const file::Schema& schema) {
   const auto key = schema.PrimaryKey();
   if (key.empty()) return InvalidInput("the table has no primary key, so rows cannot be got by key");
   std::vector<std::unique_ptr<arrow::ArrayBuilder>> builders;

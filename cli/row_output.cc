@@ -81,7 +81,8 @@ std::string Cell(std::string text) {
   std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   if (Characters(text) <= kLongestCell) return text;
   size_t kept = 0, end = 0;
-  while (end < text.size() && (kept < kLongestCell - 3 || !StartsCharacter(text[end]))) kept += StartsCharacter(text[end++]);
+  while (end < text.size() && (kept < kLongestCell - 3 || !StartsCharacter(text[end])))
+    kept += StartsCharacter(text[end++]);
   return text.substr(0, end) + "...";
 }
 
@@ -150,7 +151,8 @@ arrow::Status PrintArrow(arrow::RecordBatchReader& reader) {
   arrow::ipc::IpcWriteOptions options;
   options.use_threads = false;
   ARROW_ASSIGN_OR_RAISE(const auto writer, arrow::ipc::MakeStreamWriter(&out, reader.schema(), options));
-  ARROW_RETURN_NOT_OK(ForEachBatch(reader, [&](const arrow::RecordBatch& batch) { return writer->WriteRecordBatch(batch); }));
+  ARROW_RETURN_NOT_OK(
+      ForEachBatch(reader, [&](const arrow::RecordBatch& batch) { return writer->WriteRecordBatch(batch); }));
   return writer->Close();
 }
 

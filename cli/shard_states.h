@@ -16,9 +16,7 @@ struct ShardState {
   WalPosition tip;  // last position of the log; 0 = empty
 
   // Log entries that no published SSTable covers. Some may hold no rows: every claim leaves one.
-  uint64_t backlog() const {
-    return tip > manifest.replay_after ? tip.value() - manifest.replay_after.value() : 0;
-  }
+  uint64_t backlog() const { return tip > manifest.replay_after ? tip.value() - manifest.replay_after.value() : 0; }
 };
 
 // All shards, sorted by id. Empty if the table never had one.

@@ -52,7 +52,8 @@ nb::object MakeCapsule(const Fill& fill) {
 template <typename Struct>
 Struct* Borrow(const nb::object& capsule, const char* method) {
   if (!PyCapsule_IsValid(capsule.ptr(), CapsuleName<Struct>::value)) {
-    throw nb::type_error(fmt::format("{}() must return capsules of type '{}'", method, CapsuleName<Struct>::value).c_str());
+    throw nb::type_error(
+        fmt::format("{}() must return capsules of type '{}'", method, CapsuleName<Struct>::value).c_str());
   }
   return InCapsule<Struct>(capsule.ptr());
 }
@@ -132,7 +133,8 @@ std::shared_ptr<arrow::UInt64Array> ImportUInt64s(const nb::object& source) {
 
 Handle<arrow::RecordBatchReader>& PyReader::reader() const {
   if (reader_ == nullptr) Check(Closed("this reader was handed over as a stream; read the stream instead"));
-  if (reading_) Check(InvalidInput("this reader is being read by another thread; give every thread a reader of its own"));
+  if (reading_)
+    Check(InvalidInput("this reader is being read by another thread; give every thread a reader of its own"));
   return *reader_;
 }
 
@@ -167,8 +169,8 @@ void RegisterArrowBridge(nb::module_& module) {
             // What was asked for is a wish by the protocol; the caller casts.
             nb::object schema = MakeCapsule<ArrowSchema>(
                 [&](ArrowSchema* out) { return arrow::ExportSchema(*self.batch->schema(), out); });
-            nb::object array = MakeCapsule<ArrowArray>(
-                [&](ArrowArray* out) { return arrow::ExportRecordBatch(*self.batch, out); });
+            nb::object array =
+                MakeCapsule<ArrowArray>([&](ArrowArray* out) { return arrow::ExportRecordBatch(*self.batch, out); });
             return nb::make_tuple(std::move(schema), std::move(array));
           },
           nb::arg("requested_schema") = nb::none());
@@ -176,8 +178,7 @@ void RegisterArrowBridge(nb::module_& module) {
       .def_prop_ro("schema", &PyReader::schema)
       .def("read_next", &PyReader::ReadNext, "The next batch, or None at the end. Blocks without the GIL.")
       .def(
-          "__arrow_c_stream__",
-          [](PyReader& self, const nb::object& requested_schema) { return self.ExportStream(); },
+          "__arrow_c_stream__", [](PyReader& self, const nb::object& requested_schema) { return self.ExportStream(); },
           nb::arg("requested_schema") = nb::none(), "Hands the stream over; this reader is used up.");
 }
 

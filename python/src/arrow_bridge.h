@@ -14,8 +14,8 @@
 
 namespace javelin::python {
 
-// A stream of batches from outside. Failures of the producer become InvalidInput; batches are checked before anyone reads
-// them.
+// A stream of batches from outside. Failures of the producer become InvalidInput; batches are checked before anyone
+// reads them.
 class SourceReader final : public arrow::RecordBatchReader {
  public:
   explicit SourceReader(std::shared_ptr<arrow::RecordBatchReader> inner) : inner_(std::move(inner)) {}

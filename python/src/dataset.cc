@@ -45,8 +45,8 @@ Handle<Dataset> Open(const Handle<Session>& session, const std::string& uri, std
   return Handle<Dataset>(session.session(), Unwrap(std::move(dataset)));
 }
 
-// Append to a table that is not there creates it, as with the released package. Nobody else's data is at risk: the first
-// attempt read nothing of `source`, and a create that meets another creator appends after all.
+// Append to a table that is not there creates it, as with the released package. Nobody else's data is at risk: the
+// first attempt read nothing of `source`, and a create that meets another creator appends after all.
 arrow::Result<std::shared_ptr<Dataset>> WriteOrCreate(const std::shared_ptr<Session>& session, const std::string& uri,
                                                       SourceReader& source, WriteOptions options) {
   auto written = Dataset::Write(session, uri, source, options);
@@ -124,15 +124,16 @@ PyBatch Take(const Handle<Dataset>& self, const nb::object& rows, const Columns&
 
 void RegisterDataset(nb::module_& module) {
   nb::class_<WriteOptions>(module, "WriteOptions", "How rows are written.")
-      .def("__init__",
-           [](WriteOptions* self, const std::string& mode, const std::optional<std::string>& data_storage_version,
-              uint64_t max_rows_per_file, uint64_t max_bytes_per_file, bool enable_v2_manifest_paths,
-              const StorageOptions& storage_options) {
-             new (self) WriteOptions(MakeWriteOptions(mode, data_storage_version, max_rows_per_file, max_bytes_per_file,
-                                                      enable_v2_manifest_paths, storage_options));
-           },
-           nb::kw_only(), nb::arg("mode"), nb::arg("data_storage_version").none(), nb::arg("max_rows_per_file"),
-           nb::arg("max_bytes_per_file"), nb::arg("enable_v2_manifest_paths"), nb::arg("storage_options"));
+      .def(
+          "__init__",
+          [](WriteOptions* self, const std::string& mode, const std::optional<std::string>& data_storage_version,
+             uint64_t max_rows_per_file, uint64_t max_bytes_per_file, bool enable_v2_manifest_paths,
+             const StorageOptions& storage_options) {
+            new (self) WriteOptions(MakeWriteOptions(mode, data_storage_version, max_rows_per_file, max_bytes_per_file,
+                                                     enable_v2_manifest_paths, storage_options));
+          },
+          nb::kw_only(), nb::arg("mode"), nb::arg("data_storage_version").none(), nb::arg("max_rows_per_file"),
+          nb::arg("max_bytes_per_file"), nb::arg("enable_v2_manifest_paths"), nb::arg("storage_options"));
 
   nb::class_<Handle<Session>>(module, "Session", "Threads, stores and caches that datasets share.")
       .def("__init__",

@@ -15,8 +15,8 @@ namespace javelin::python {
 
 namespace nb = nanobind;
 
-// Lets go of the GIL for a scope. When the interpreter has ended meanwhile, taking it again ends the thread (a daemon thread) by
-// unwinding it, which no C++ frame above survives: such a thread then rests until the process is gone.
+// Lets go of the GIL for a scope. When the interpreter has ended meanwhile, taking it again ends the thread (a daemon
+// thread) by unwinding it, which no C++ frame above survives: such a thread then rests until the process is gone.
 class GilRelease {
  public:
   GilRelease() : state_(PyEval_SaveThread()) {}
@@ -28,8 +28,9 @@ class GilRelease {
   PyThreadState* state_;
 };
 
-// Runs `work` without the GIL: around every call that can block or compute. A thread of the library may need the GIL to let
-// go of rows that Python owns, so nothing may wait for the library while it holds the GIL. `work` must not touch Python.
+// Runs `work` without the GIL: around every call that can block or compute. A thread of the library may need the GIL to
+// let go of rows that Python owns, so nothing may wait for the library while it holds the GIL. `work` must not touch
+// Python.
 template <typename Work>
 auto WithoutGil(Work&& work) {
   GilRelease release;
@@ -43,8 +44,8 @@ auto WithoutGilIfHeld(Work&& work) {
   return std::forward<Work>(work)();
 }
 
-// Destroys what `object` holds without the GIL if this thread has it (destructors may join threads). In a forked child it is
-// left alone instead, for ever: the threads its destructor would wait for do not exist there.
+// Destroys what `object` holds without the GIL if this thread has it (destructors may join threads). In a forked child
+// it is left alone instead, for ever: the threads its destructor would wait for do not exist there.
 void LetGo(std::shared_ptr<Session> session, std::shared_ptr<void> object);
 
 // A shared library object together with the session that it lives in.
@@ -78,8 +79,8 @@ class Handle {
 // How long a wait may keep the interpreter from looking at signals.
 inline constexpr Duration kSignalCheckInterval = std::chrono::milliseconds(100);
 
-// Runs `work` on a task of its own and waits for it so that Ctrl-C ends the wait (not the work: it goes on, and its result is
-// dropped). `work` must not touch Python and must own what it uses.
+// Runs `work` on a task of its own and waits for it so that Ctrl-C ends the wait (not the work: it goes on, and its
+// result is dropped). `work` must not touch Python and must own what it uses.
 template <typename T>
 T WaitInSlices(const std::shared_ptr<Session>& session, std::function<arrow::Result<T>()> work) {
   Runtime& runtime = session->runtime();

@@ -65,8 +65,10 @@ struct Option {
   ReadOption read;
 };
 
-#define JAVELIN_OPTION(name, reader, field) \
-  Option { name, [](const char* n, nb::handle v, memwal::WriterOptions* o) { reader(n, v, &o->field); } }
+#define JAVELIN_OPTION(name, reader, field)                                                      \
+  Option {                                                                                       \
+    name, [](const char* n, nb::handle v, memwal::WriterOptions* o) { reader(n, v, &o->field); } \
+  }
 constexpr Option kOptions[] = {
     JAVELIN_OPTION("shard_spec_id", ReadNumber, shard_spec_id),
     JAVELIN_OPTION("durable_write", ReadBool, durable_write),
@@ -94,7 +96,8 @@ const Option& FindOption(const std::string& name) {
 
 // ---- the table's entry ----
 
-Handle<Dataset> Initialize(const Handle<Dataset>& self, const std::optional<std::vector<std::string>>& maintained_indexes,
+Handle<Dataset> Initialize(const Handle<Dataset>& self,
+                           const std::optional<std::vector<std::string>>& maintained_indexes,
                            const std::optional<std::string>& bucket_column, std::optional<int64_t> num_buckets,
                            const std::optional<std::string>& identity_column, bool unsharded,
                            const nb::dict& writer_defaults) {
@@ -181,9 +184,9 @@ nb::dict ToDict(const memwal::ShardManifest& manifest) {
 }
 
 void RegisterMemWal(nb::module_& module) {
-  module.def("initialize_mem_wal", &Initialize, nb::arg("dataset"), nb::kw_only(),
-             nb::arg("maintained_indexes").none(), nb::arg("bucket_column").none(), nb::arg("num_buckets").none(),
-             nb::arg("identity_column").none(), nb::arg("unsharded"), nb::arg("writer_defaults"));
+  module.def("initialize_mem_wal", &Initialize, nb::arg("dataset"), nb::kw_only(), nb::arg("maintained_indexes").none(),
+             nb::arg("bucket_column").none(), nb::arg("num_buckets").none(), nb::arg("identity_column").none(),
+             nb::arg("unsharded"), nb::arg("writer_defaults"));
   module.def("mem_wal_details", &Details, nb::arg("dataset"));
 }
 

@@ -1,5 +1,5 @@
-// The extension module `_javelin_core`. Thin on purpose: names, defaults, documentation and conversions of Python data are
-// those of the package `javelin`; this module only crosses the border (docs of each function: the header it calls).
+// The extension module `_javelin_core`. Thin on purpose: names, defaults, documentation and conversions of Python data
+// are those of the package `javelin`; this module only crosses the border (docs of each function: the header it calls).
 #include <arrow/compute/initialize.h>
 #include <nanobind/nanobind.h>
 
@@ -11,7 +11,8 @@
 
 NB_MODULE(_javelin_core, module) {
   namespace python = javelin::python;
-  // What a pyarrow reader or a daemon thread still holds when the interpreter ends is not freed; that is no news to a user.
+  // What a pyarrow reader or a daemon thread still holds when the interpreter ends is not freed; that is no news to a
+  // user.
   nanobind::set_leak_warnings(false);
   python::RegisterErrors(module);
   python::Check(arrow::compute::Initialize());

@@ -18,7 +18,8 @@ namespace javelin::python {
 
 using Columns = std::optional<std::vector<std::string>>;
 
-// Binds `scan(columns, limit, offset, with_row_id, with_row_address, batch_rows) -> Reader` to a class of Handle<Scanned>.
+// Binds `scan(columns, limit, offset, with_row_id, with_row_address, batch_rows) -> Reader` to a class of
+// Handle<Scanned>.
 template <typename Scanned>
 void DefineScan(nb::class_<Handle<Scanned>>& type) {
   type.def(

@@ -180,8 +180,9 @@ void RegisterShardWriter(nb::module_& module) {
       .def("stats", &Stats)
       .def("memtable_stats", &MemTableStats)
       .def_prop_ro("shard_id", [](const Writer& self) { return self.object()->shard_id(); })
-      .def_prop_ro("schema", [](const Writer& self) { return PySchema{self.object()->dataset().arrow_schema()}; },
-                   "Schema of the rows that put() takes.")
+      .def_prop_ro(
+          "schema", [](const Writer& self) { return PySchema{self.object()->dataset().arrow_schema()}; },
+          "Schema of the rows that put() takes.")
       .def_prop_ro("epoch", [](const Writer& self) { return self.object()->epoch().value(); })
       .def_prop_ro("warnings", [](const Writer& self) { return self.object()->warnings(); });
 }

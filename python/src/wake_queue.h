@@ -1,5 +1,6 @@
-// Tells an event loop which tickets are done, through a file descriptor: the library's threads never take the GIL for it,
-// never run Python code, and may finish after the interpreter. However many tickets one tick completes, the loop wakes once.
+// Tells an event loop which tickets are done, through a file descriptor: the library's threads never take the GIL for
+// it, never run Python code, and may finish after the interpreter. However many tickets one tick completes, the loop
+// wakes once.
 #pragma once
 
 #include <atomic>

@@ -4,7 +4,8 @@
 //   crash_writer write  URI SHARD JOURNAL durable|pretended interval|eager SEED    puts and deletes until it is killed;
 //                                            pretended: without durable_write, though the journal claims it
 //   crash_writer check  URI SHARD JOURNAL      opens the shard, compares, prints one JSON object
-//   crash_writer rows   URI SHARD JOURNAL      the rows that a reader of the log must see, "key operation ordinal" a line
+//   crash_writer rows   URI SHARD JOURNAL      the rows that a reader of the log must see, "key operation ordinal" a
+//   line
 //
 // Exit code: 0 fine, 1 violations, 2 could not do it.
 #include <atomic>
@@ -57,15 +58,17 @@ arrow::Status Create(const std::string& uri) {
 // One task of a writer: operations one after the other, each announced and confirmed in the journal.
 class Putter {
  public:
-  Putter(std::shared_ptr<memwal::ShardWriter> writer, const Journal& journal, int64_t number, std::atomic<int64_t>& last_operation,
-         uint64_t seed, int task)
-      : writer_(std::move(writer)), journal_(journal), number_(number), last_operation_(last_operation),
+  Putter(std::shared_ptr<memwal::ShardWriter> writer, const Journal& journal, int64_t number,
+         std::atomic<int64_t>& last_operation, uint64_t seed, int task)
+      : writer_(std::move(writer)),
+        journal_(journal),
+        number_(number),
+        last_operation_(last_operation),
         random_(seed, static_cast<uint64_t>(task) + 1) {}
 
   // Returns when the writer takes no more.
   void Run() {
-    while (RunOne()) {
-    }
+    while (RunOne()) {}
   }
 
  private:
@@ -76,9 +79,11 @@ class Putter {
     int64_t batches = random_.OneIn(3) ? random_.Between(2, 4) : 1;
     for (int64_t batch = 0; batch < batches; ++batch) {
       operation.batches.emplace_back();
-      for (int64_t row = random_.Between(1, 6); row > 0; --row) operation.batches.back().push_back(random_.Between(0, kKeys - 1));
+      for (int64_t row = random_.Between(1, 6); row > 0; --row)
+        operation.batches.back().push_back(random_.Between(0, kKeys - 1));
     }
-    journal_.Append(fmt::format("S {} {} {} {}", operation.id, number_, operation.is_delete ? 'D' : 'P', FormatBatches(operation.batches)));
+    journal_.Append(fmt::format("S {} {} {} {}", operation.id, number_, operation.is_delete ? 'D' : 'P',
+                                FormatBatches(operation.batches)));
     auto rows = simulation::MakeBatches(operation);
     arrow::Status status = operation.is_delete ? writer_->Delete(rows) : writer_->Put(rows);
     if (status.ok()) {
@@ -86,7 +91,8 @@ class Putter {
     } else if (HasKind(status, ErrorKind::kBackpressure)) {
       journal_.Append(fmt::format("R {}", operation.id));
     } else {
-      journal_.Append(fmt::format("F {} {}", operation.id, KindOf(status) == ErrorKind::kInternal ? status.ToString() : "lost"));
+      journal_.Append(
+          fmt::format("F {} {}", operation.id, KindOf(status) == ErrorKind::kInternal ? status.ToString() : "lost"));
     }
     return status.ok();
   }
@@ -132,7 +138,8 @@ struct Found {
 
 arrow::Result<Found> Inspect(const Place& place, const Dataset& dataset) {
   ARROW_ASSIGN_OR_RAISE(auto shard_id, table::Uuid::Parse(place.shard));
-  ARROW_ASSIGN_OR_RAISE(auto shard, simulation::LoadShard(*dataset.location().store, memwal::ShardPaths(dataset.location().root, shard_id)));
+  ARROW_ASSIGN_OR_RAISE(auto shard, simulation::LoadShard(*dataset.location().store,
+                                                          memwal::ShardPaths(dataset.location().root, shard_id)));
   ARROW_ASSIGN_OR_RAISE(auto history, ReadJournal(dataset.session()->runtime(), place.journal, BaseState()));
   Found found{std::move(shard), std::move(history), {}, {}};
   found.violations = simulation::CheckEverything(found.shard, found.history);
@@ -160,9 +167,11 @@ arrow::Result<TableState> LookUpAll(const memwal::FreshView& view) {
   return state;
 }
 
-void Compare(const std::string& what, const TableState& expected, const TableState& seen, simulation::Violations* violations) {
+void Compare(const std::string& what, const TableState& expected, const TableState& seen,
+             simulation::Violations* violations) {
   if (seen != expected) {
-    violations->push_back(fmt::format("{} {} but the log says {}", what, simulation::Describe(seen), simulation::Describe(expected)));
+    violations->push_back(
+        fmt::format("{} {} but the log says {}", what, simulation::Describe(seen), simulation::Describe(expected)));
   }
 }
 
@@ -185,9 +194,10 @@ arrow::Status Check(const Place& place, bool* healthy) {
   Compare("lookups see", found.expected, looked_up, &found.violations);
   *healthy = found.violations.empty();
   uint64_t acknowledged = 0;
-  for (const auto& [id, operation] : found.history.operations()) acknowledged += operation.outcome == simulation::Outcome::kAcknowledged;
-  nlohmann::json result = {{"violations", found.violations}, {"operations", found.history.operations().size()},
-                           {"acknowledged", acknowledged},   {"entries", found.shard.log.size()},
+  for (const auto& [id, operation] : found.history.operations())
+    acknowledged += operation.outcome == simulation::Outcome::kAcknowledged;
+  nlohmann::json result = {{"violations", found.violations},   {"operations", found.history.operations().size()},
+                           {"acknowledged", acknowledged},     {"entries", found.shard.log.size()},
                            {"epoch", writer->epoch().value()}, {"rows", scanned.size()}};
   fmt::print("{}\n", result.dump());
   return arrow::Status::OK();
@@ -206,7 +216,8 @@ int Main(const std::vector<std::string>& words) {
   if (words.size() == 2 && words[0] == "create") {
     status &= Create(words[1]);
   } else if (words.size() == 7 && words[0] == "write") {
-    status &= Write({words[1], words[2], words[3]}, words[4] == "durable", words[5] == "eager", std::strtoull(words[6].c_str(), nullptr, 10));
+    status &= Write({words[1], words[2], words[3]}, words[4] == "durable", words[5] == "eager",
+                    std::strtoull(words[6].c_str(), nullptr, 10));
   } else if (words.size() == 4 && words[0] == "check") {
     status &= Check({words[1], words[2], words[3]}, &healthy);
   } else if (words.size() == 4 && words[0] == "rows") {

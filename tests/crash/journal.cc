@@ -23,7 +23,8 @@ arrow::Result<std::vector<std::vector<int64_t>>> ParseBatches(const std::string&
   for (std::string batch; std::getline(by_batch, batch, ';');) {
     batches.emplace_back();
     std::stringstream by_key(batch);
-    for (std::string key; std::getline(by_key, key, ',');) batches.back().push_back(std::strtoll(key.c_str(), nullptr, 10));
+    for (std::string key; std::getline(by_key, key, ',');)
+      batches.back().push_back(std::strtoll(key.c_str(), nullptr, 10));
   }
   return batches;
 }
@@ -59,7 +60,8 @@ class Reader {
   arrow::Status ReadOpening(int64_t writer, std::stringstream& words) {
     int durable = -1;
     if (!(words >> durable)) return arrow::Status::Invalid("no durability");
-    if (history_.StartOpen("process", durable != 0) != writer) return arrow::Status::Invalid("writers are out of order");
+    if (history_.StartOpen("process", durable != 0) != writer)
+      return arrow::Status::Invalid("writers are out of order");
     return arrow::Status::OK();
   }
 

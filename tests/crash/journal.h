@@ -26,8 +26,8 @@ class Journal {
   Journal(Journal&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
   ~Journal();
 
-  // Returns when the line is in the file. Any thread. Ends the process if the file takes no more: a line that is lost would
-  // make the check blame the writer.
+  // Returns when the line is in the file. Any thread. Ends the process if the file takes no more: a line that is lost
+  // would make the check blame the writer.
   void Append(const std::string& line) const;
 
  private:

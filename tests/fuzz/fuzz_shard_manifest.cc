@@ -1,4 +1,5 @@
-// Any bytes either decode to a manifest that survives a round trip and whose names stay below the shard, or are Corruption.
+// Any bytes either decode to a manifest that survives a round trip and whose names stay below the shard, or are
+// Corruption.
 #include "javelin/base/error.h"
 #include "javelin/memwal/shard_manifest.h"
 
@@ -15,7 +16,8 @@ void Check(const std::string& bytes) {
     Require(KindOf(manifest.status()) == ErrorKind::kCorruption);
     return;
   }
-  for (const SsTableEntry& table : manifest->sstables) Require(table.path.find('/') == std::string::npos && table.path != "..");
+  for (const SsTableEntry& table : manifest->sstables)
+    Require(table.path.find('/') == std::string::npos && table.path != "..");
   Require(manifest->NextVersion().version > manifest->version);
   auto back = DecodeShardManifest(*EncodeShardManifest(*manifest));
   Require(back.ok() && *back == *manifest);

@@ -1,5 +1,5 @@
-// An arbitrary byte string as each thing that table metadata is read from: manifest file, transaction, Roaring bitmap, row
-// ids, MemWAL details, deletion file. What decodes must survive being written again.
+// An arbitrary byte string as each thing that table metadata is read from: manifest file, transaction, Roaring bitmap,
+// row ids, MemWAL details, deletion file. What decodes must survive being written again.
 #include <arrow/buffer.h>
 
 #include "javelin/base/error.h"
@@ -36,7 +36,8 @@ void Manifests(std::string_view bytes) {
   RequireTyped(ReadMemWalDetails(manifest).status());
   for (const IndexEntry& index : manifest.indices) static_cast<void>(CoverageOf(index));
   for (const Fragment& fragment : manifest.fragments) {
-    if (WhereRowIdsAre(fragment) == RowIdsKept::kInManifest) RequireTyped(DecodeRowIds(fragment, fragment.physical_rows).status());
+    if (WhereRowIdsAre(fragment) == RowIdsKept::kInManifest)
+      RequireTyped(DecodeRowIds(fragment, fragment.physical_rows).status());
   }
   if (decoded->transaction) RequireTyped(DecodeTransaction(*decoded->transaction).status());
 
@@ -78,8 +79,8 @@ void MemWal(std::string_view bytes) {
   RequireTyped(decoded.status());
   if (!decoded.ok()) return;
   const auto again = DecodeMemWalDetails(EncodeMemWalDetails(*decoded));
-  Require(again.ok() && again->compacted_sstables == decoded->compacted_sstables && again->sharding_specs == decoded->sharding_specs &&
-          again->index_catchup == decoded->index_catchup);
+  Require(again.ok() && again->compacted_sstables == decoded->compacted_sstables &&
+          again->sharding_specs == decoded->sharding_specs && again->index_catchup == decoded->index_catchup);
 }
 
 void Deletions(std::string_view bytes) {

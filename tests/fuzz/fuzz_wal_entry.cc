@@ -14,7 +14,9 @@ void Require(bool holds) {
 bool SameRows(const WalEntry& left, const WalEntry& right) {
   if (left.batches.size() != right.batches.size() || !left.schema->Equals(*right.schema)) return false;
   for (size_t i = 0; i < left.batches.size(); ++i) {
-    if (!left.batches[i]->Equals(*right.batches[i], /*check_metadata=*/false, arrow::EqualOptions::Defaults().nans_equal(true))) return false;
+    if (!left.batches[i]->Equals(*right.batches[i], /*check_metadata=*/false,
+                                 arrow::EqualOptions::Defaults().nans_equal(true)))
+      return false;
   }
   return true;
 }
@@ -34,7 +36,8 @@ void Check(const BufferPtr& bytes) {
   if (!again.ok()) return;  // a type that Arrow reads but does not write
   auto back = DecodeWalEntry(*again);
   Require(back.ok());
-  Require(back->writer_epoch == entry->writer_epoch && back->generation == entry->generation && back->target == entry->target);
+  Require(back->writer_epoch == entry->writer_epoch && back->generation == entry->generation &&
+          back->target == entry->target);
   Require(back->fence_sentinel == entry->fence_sentinel && (entry->fence_sentinel || SameRows(*back, *entry)));
 }
 

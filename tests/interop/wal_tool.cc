@@ -1,11 +1,14 @@
-// Reads and writes single MemWAL objects, so that a test in another language can compare them with those of the released peer.
+// Reads and writes single MemWAL objects, so that a test in another language can compare them with those of the
+// released peer.
 //
-//   wal_tool decode-entry IN ROWS AGAIN      header of the WAL entry IN as JSON; its rows as a plain IPC stream in ROWS; the entry
+//   wal_tool decode-entry IN ROWS AGAIN      header of the WAL entry IN as JSON; its rows as a plain IPC stream in
+//   ROWS; the entry
 //                                            encoded again in AGAIN
 //   wal_tool decode-manifest IN AGAIN        the shard manifest IN as JSON; encoded again in AGAIN
-//   wal_tool make-shard TABLE SHARD SPEC STEP...   claims the shard of the table folder TABLE, then per STEP appends the rows of an
-//                                            IPC stream file as one entry of generation 1, or for the word `claim` claims the
-//                                            shard again with a sentinel; prints positions and epochs
+//   wal_tool make-shard TABLE SHARD SPEC STEP...   claims the shard of the table folder TABLE, then per STEP appends
+//   the rows of an
+//                                            IPC stream file as one entry of generation 1, or for the word `claim`
+//                                            claims the shard again with a sentinel; prints positions and epochs
 //   wal_tool buckets COUNT IN                buckets of the first column of the IPC stream IN, as JSON
 #include <fstream>
 #include <iostream>
@@ -43,12 +46,14 @@ arrow::Result<std::pair<std::shared_ptr<arrow::Schema>, Batches>> ReadStream(con
   ARROW_ASSIGN_OR_RAISE(BufferPtr bytes, ReadFile(path));
   auto options = arrow::ipc::IpcReadOptions::Defaults();
   options.use_threads = false;
-  ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchStreamReader::Open(std::make_shared<arrow::io::BufferReader>(bytes), options));
+  ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchStreamReader::Open(
+                                         std::make_shared<arrow::io::BufferReader>(bytes), options));
   ARROW_ASSIGN_OR_RAISE(Batches batches, reader->ToRecordBatches());
   return std::pair(reader->schema(), std::move(batches));
 }
 
-arrow::Status WriteStream(const std::string& path, const std::shared_ptr<arrow::Schema>& schema, const Batches& batches) {
+arrow::Status WriteStream(const std::string& path, const std::shared_ptr<arrow::Schema>& schema,
+                          const Batches& batches) {
   auto options = arrow::ipc::IpcWriteOptions::Defaults();
   options.use_threads = false;
   ARROW_ASSIGN_OR_RAISE(auto sink, arrow::io::BufferOutputStream::Create());
@@ -126,7 +131,8 @@ arrow::Result<json> MakeShard(const std::vector<std::string>& arguments) {
     WalEntry entry{.generation = Generation(1)};
     ARROW_ASSIGN_OR_RAISE(std::tie(entry.schema, entry.batches), ReadStream(arguments[i]));
     ARROW_ASSIGN_OR_RAISE(AppendResult appended, log->Append(entry));
-    steps.push_back({{"epoch", manifest.writer_epoch.value()}, {"position", appended.position.value()}, {"bytes", appended.bytes}});
+    steps.push_back(
+        {{"epoch", manifest.writer_epoch.value()}, {"position", appended.position.value()}, {"bytes", appended.bytes}});
   }
   return steps;
 }
@@ -137,7 +143,8 @@ arrow::Result<json> Buckets(const std::vector<std::string>& arguments) {
   json buckets = json::array();
   for (const auto& batch : stream.second) {
     ARROW_ASSIGN_OR_RAISE(auto column, EvaluateBucket(*batch->column(0), count));
-    for (int64_t row = 0; row < column->length(); ++row) buckets.push_back(static_cast<const arrow::Int32Array&>(*column).Value(row));
+    for (int64_t row = 0; row < column->length(); ++row)
+      buckets.push_back(static_cast<const arrow::Int32Array&>(*column).Value(row));
   }
   return buckets;
 }

@@ -1,5 +1,5 @@
-// Rows of the crash matrix and field reports as named cases: one exact moment, one exact outcome (README.md lists them).
-// What crash_script_test.cc meets wherever it can happen is not repeated here.
+// Rows of the crash matrix and field reports as named cases: one exact moment, one exact outcome (README.md lists
+// them). What crash_script_test.cc meets wherever it can happen is not repeated here.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 namespace javelin::simulation {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 memwal::WriterOptions Quick() {
   memwal::WriterOptions options;
@@ -33,7 +33,8 @@ class CrashMatrix : public ::testing::Test {
   void TearDown() override { EXPECT_EQ(world.RunRecoverAndCheck(), Violations()); }
 
   // Runs one process to its end, or to its crash.
-  void Process(const std::string& name, const std::function<void(ShardUser&)>& body, Duration delay = Duration::zero()) {
+  void Process(const std::string& name, const std::function<void(ShardUser&)>& body,
+               Duration delay = Duration::zero()) {
     world.simulation.StartActor(name, delay, [this, name, body] {
       ShardUser user(world, name);
       body(user);
@@ -57,7 +58,8 @@ class CrashMatrix : public ::testing::Test {
     return crashed;
   }
 
-  // The n-th request of this method below this folder of the shard meets `fault`; `crash`: its sender ends as it is sent.
+  // The n-th request of this method below this folder of the shard meets `fault`; `crash`: its sender ends as it is
+  // sent.
   void OnRequest(std::string method, std::string folder, uint64_t n, RequestFault fault, bool crash = false) {
     auto count = std::make_shared<uint64_t>(0);
     world.on_request = [=, this](const RequestHit& hit) -> std::optional<RequestFault> {
@@ -92,7 +94,8 @@ class CrashMatrix : public ::testing::Test {
   std::map<std::string, std::string> ShardBytes() {
     std::map<std::string, std::string> bytes;
     auto page = ListAll(world.store->raw(), {.prefix = world.paths().shard_folder + "/"}).ValueOrDie();
-    for (const ObjectInfo& object : page.objects) bytes[object.key] = world.store->raw().Get(object.key).ValueOrDie()->ToString();
+    for (const ObjectInfo& object : page.objects)
+      bytes[object.key] = world.store->raw().Get(object.key).ValueOrDie()->ToString();
     return bytes;
   }
 
@@ -163,10 +166,13 @@ TEST_F(CrashMatrix, CL4_APredecessorThatMeetsNoSentinelLosesNothing) {
   CrashAt("open.claimed", 2);
   Process("claimer", [](ShardUser& user) { (void)user.Open(Quick()); }, seconds(10));
   TableState seen;
-  Process("successor", [&](ShardUser& user) {
-    EXPECT_TRUE(user.Open(Quick()).ok());
-    seen = user.Read().ValueOr(TableState());
-  }, seconds(30));
+  Process(
+      "successor",
+      [&](ShardUser& user) {
+        EXPECT_TRUE(user.Open(Quick()).ok());
+        seen = user.Read().ValueOr(TableState());
+      },
+      seconds(30));
   Run();
   EXPECT_EQ(KindOf(fenced), ErrorKind::kFencedPeerClaimedEpoch);
   EXPECT_EQ(seen.at(5), (RowVersion{2, 0}));
@@ -203,8 +209,8 @@ TEST_F(CrashMatrix, CL8_ACursorThatCannotBeRecordedIsNoFailure) {
   EXPECT_EQ(world.Load().ValueOrDie().manifests.back().wal_position_last_seen, WalPosition(0));
 }
 
-// Found by a random run: the pages of a listing are not one moment. Names are bit-reversed, so they come in the order 4, 2, 1, 5, 3:
-// a listing that is past 4 when 4 and 5 are written sees 5 alone.
+// Found by a random run: the pages of a listing are not one moment. Names are bit-reversed, so they come in the order
+// 4, 2, 1, 5, 3: a listing that is past 4 when 4 and 5 are written sees 5 alone.
 class ListingInPages : public CrashMatrix {
  protected:
   ListingInPages() : CrashMatrix({.faults = false, .page_size = 1}) {}
@@ -226,11 +232,14 @@ TEST_F(ListingInPages, AnEntryWrittenMeanwhileIsNoGap) {
     while (!listing) world.runtime().Sleep(milliseconds(1));
     for (int64_t key = 6; key < 8; ++key) ASSERT_TRUE(user.Put({{key}}).ok());
   });
-  Process("opener", [&](ShardUser& user) {
-    arrow::Status opened = user.Open(Quick());
-    ASSERT_TRUE(opened.ok()) << opened.ToString();
-    EXPECT_TRUE(user.Read()->contains(7));
-  }, seconds(1));
+  Process(
+      "opener",
+      [&](ShardUser& user) {
+        arrow::Status opened = user.Open(Quick());
+        ASSERT_TRUE(opened.ok()) << opened.ToString();
+        EXPECT_TRUE(user.Read()->contains(7));
+      },
+      seconds(1));
   Run();
   EXPECT_EQ(LogEpochs(), (std::vector<int64_t>{1, 1, 1, 1, 1, -2}));
 }
@@ -249,10 +258,13 @@ TEST_F(CrashMatrix, AFencedWriterIsToldAtItsNextPut) {
     EXPECT_EQ(user.writer().memtable_stats().row_count, 2u);  // statistics still answer
     EXPECT_TRUE(SameReason(user.Close(), fenced));
   });
-  Process("new", [&](ShardUser& user) {
-    ASSERT_TRUE(user.Open(Quick()).ok());
-    EXPECT_EQ(user.Read()->at(4), (RowVersion{1, 0}));
-  }, seconds(10));
+  Process(
+      "new",
+      [&](ShardUser& user) {
+        ASSERT_TRUE(user.Open(Quick()).ok());
+        EXPECT_EQ(user.Read()->at(4), (RowVersion{1, 0}));
+      },
+      seconds(10));
   Run();
   EXPECT_FALSE(Reopened().contains(5));
 }
@@ -329,7 +341,7 @@ TEST_F(CrashMatrix, W6c_WithoutDurabilityOnlyASuffixIsLost) {
     ASSERT_TRUE(user.Put({{4}}).ok());
     ASSERT_TRUE(user.Put({{5}}).ok());
     EXPECT_EQ(user.Read()->at(5), (RowVersion{2, 0}));  // readable at once
-    world.runtime().Sleep(seconds(15));                   // a tick
+    world.runtime().Sleep(seconds(15));                 // a tick
     ASSERT_TRUE(user.Put({{6}}).ok());
     EXPECT_EQ(user.Read()->at(6), (RowVersion{3, 0}));
     user.Drop();

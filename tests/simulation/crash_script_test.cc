@@ -1,6 +1,6 @@
 // A short fixed script, run once to count the SyncPoints it passes and the requests it sends, and then once for each of
-// them: crashed there, failed there, or its answer lost. Covers the rows CL2, CL3, CL5, CL6, CL8, W1c-W5c, FR1, FR2 and CLO1
-// of the crash matrix wherever in the script they can happen.
+// them: crashed there, failed there, or its answer lost. Covers the rows CL2, CL3, CL5, CL6, CL8, W1c-W5c, FR1, FR2 and
+// CLO1 of the crash matrix wherever in the script they can happen.
 
 #include <gtest/gtest.h>
 
@@ -67,7 +67,8 @@ class ScriptRun {
       world_.simulation.OnSyncPoint("", [this, damage, at](const SyncHit& hit) {
         if (world_.quiet() || hit.index != at) return SyncAction::Continue();
         reached_ = true;
-        return damage == Damage::kCrashAtSyncPoint ? SyncAction::Crash() : SyncAction::Fail(Transient("step {} was made to fail", at));
+        return damage == Damage::kCrashAtSyncPoint ? SyncAction::Crash()
+                                                   : SyncAction::Fail(Transient("step {} was made to fail", at));
       });
     }
     world_.on_request = [this, damage, at](const RequestHit& hit) -> std::optional<RequestFault> {
@@ -138,7 +139,8 @@ TEST_P(DamagedScript, KeepsEveryInvariant) {
     ASSERT_TRUE(run.reached()) << "step " << at << " of " << steps << " was not reached";
     std::string text;
     for (const std::string& violation : violations) text += violation + "\n";
-    ASSERT_TRUE(violations.empty()) << GetParam().first << " " << at << " of " << steps << ":\n" << text << Describe(*run.world().Load());
+    ASSERT_TRUE(violations.empty()) << GetParam().first << " " << at << " of " << steps << ":\n"
+                                    << text << Describe(*run.world().Load());
   }
 }
 
@@ -148,7 +150,8 @@ INSTANTIATE_TEST_SUITE_P(EachStep, DamagedScript,
                                            std::pair("CrashWithRequest", Damage::kCrashWithRequest),
                                            std::pair("CrashBeforeRequest", Damage::kCrashBeforeRequest),
                                            std::pair("RefuseRequest", Damage::kRefuseRequest),
-                                           std::pair("LoseAnswer", Damage::kLoseAnswer), std::pair("LandLate", Damage::kLandLate)),
+                                           std::pair("LoseAnswer", Damage::kLoseAnswer),
+                                           std::pair("LandLate", Damage::kLandLate)),
                          [](const auto& info) { return std::string(info.param.first); });
 
 }  // namespace

@@ -93,7 +93,8 @@ void History::Flushed(Runtime& runtime, int writer, Moment started) {
   }
 }
 
-void History::CallEnded(Runtime& runtime, int writer, Moment started, const arrow::Status& status, const std::string& call) {
+void History::CallEnded(Runtime& runtime, int writer, Moment started, const arrow::Status& status,
+                        const std::string& call) {
   if (runtime.Unwinding()) return;
   WriterRecord& record = writers_[writer];
   if (record.terminal_failure.has_value()) {

@@ -30,7 +30,7 @@ struct WriterRecord {
   bool durable_write = true;
   Moment open_started = 0;
   Moment opened = 0;
-  Epoch epoch;  // once opened
+  Epoch epoch;                                    // once opened
   std::optional<arrow::Status> terminal_failure;  // the first that a call reported
   Moment failed = 0;
 };
@@ -89,8 +89,8 @@ class History {
   void Finished(Runtime& runtime, int64_t operation, const arrow::Status& status);
   // FlushWal or Close returned OK: what was accepted before it started is durable.
   void Flushed(Runtime& runtime, int writer, Moment started);
-  // Any call on a writer that started at `started` ended with `status`: the first terminal failure is the one that every
-  // later call reports.
+  // Any call on a writer that started at `started` ended with `status`: the first terminal failure is the one that
+  // every later call reports.
   void CallEnded(Runtime& runtime, int writer, Moment started, const arrow::Status& status, const std::string& call);
 
   void Scanned(Runtime& runtime, ScanRecord record);
@@ -117,8 +117,8 @@ class History {
   std::vector<std::string> violations_;
 };
 
-// The same failure, told with or without the context of the call that met it: equal kind and fields, and the shorter message ends
-// the longer one.
+// The same failure, told with or without the context of the call that met it: equal kind and fields, and the shorter
+// message ends the longer one.
 bool SameReason(const arrow::Status& one, const arrow::Status& other);
 
 // The batches of an operation as the writer gets them.

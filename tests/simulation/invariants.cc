@@ -30,9 +30,11 @@ void CheckSuccessor(const memwal::ShardManifest& before, const memwal::ShardMani
     expected.writer_epoch = after.writer_epoch;
     if (!(expected == after)) Violate(violations, "manifest {}: a claim changed more than the epoch", version);
   }
-  if (after.current_generation < before.current_generation) Violate(violations, "manifest {}: current_generation falls", version);
+  if (after.current_generation < before.current_generation)
+    Violate(violations, "manifest {}: current_generation falls", version);
   if (after.replay_after < before.replay_after) Violate(violations, "manifest {}: replay_after falls", version);
-  if (after.wal_position_last_seen < before.wal_position_last_seen) Violate(violations, "manifest {}: last seen falls", version);
+  if (after.wal_position_last_seen < before.wal_position_last_seen)
+    Violate(violations, "manifest {}: last seen falls", version);
   if (after.shard_id != before.shard_id || after.shard_spec_id != before.shard_spec_id) {
     Violate(violations, "manifest {}: shard id or spec changes", version);
   }
@@ -73,10 +75,11 @@ class EntryTracer {
     for (size_t i = 0; i < operation.batches.size(); ++i) {
       BatchOrigin expected{operation.id, operation.is_delete, operation.is_delete ? static_cast<int32_t>(i) : 0,
                            operation.is_delete ? 0 : ordinal, operation.batches[i]};
-      auto found = first + i < batches.size() ? TraceBatch(*batches[first + i]) : arrow::Status::Invalid("the entry ends");
+      auto found =
+          first + i < batches.size() ? TraceBatch(*batches[first + i]) : arrow::Status::Invalid("the entry ends");
       if (!found.ok() || !(*found == expected)) {
-        Violate(violations_, "entry {}: operation {} is not whole at its batch {}: {}", entry_.position, operation.id, i,
-                found.ok() ? "another batch" : found.status().ToString());
+        Violate(violations_, "entry {}: operation {} is not whole at its batch {}: {}", entry_.position, operation.id,
+                i, found.ok() ? "another batch" : found.status().ToString());
         return false;
       }
       ordinal += static_cast<int32_t>(operation.batches[i].size());
@@ -117,13 +120,16 @@ void CheckOrderOfOne(const std::vector<const Operation*>& operations, const Orde
     auto place = order.PlaceOf(later->id);
     if (!place) continue;
     for (const Operation* earlier : operations) {
-      bool precedes = earlier->accepted != 0 && earlier->accepted < later->started && earlier->outcome != Outcome::kRefused;
+      bool precedes =
+          earlier->accepted != 0 && earlier->accepted < later->started && earlier->outcome != Outcome::kRefused;
       if (!precedes) continue;
       auto earlier_place = order.PlaceOf(earlier->id);
       if (!earlier_place) {
-        Violate(violations, "operation {} is in the log, but {}, accepted before it started, is not", later->id, earlier->id);
+        Violate(violations, "operation {} is in the log, but {}, accepted before it started, is not", later->id,
+                earlier->id);
       } else if (*earlier_place > *place) {
-        Violate(violations, "operation {} lies behind {} in the log, but was accepted before that one started", earlier->id, later->id);
+        Violate(violations, "operation {} lies behind {} in the log, but was accepted before that one started",
+                earlier->id, later->id);
       }
     }
   }
@@ -141,7 +147,8 @@ WalPosition SentinelOf(const ShardObjects& shard, Epoch epoch) {
 // Compares the scans of one writer with every prefix of its operations.
 class ScanChecker {
  public:
-  ScanChecker(const WriterRecord& writer, const ShardObjects& shard, const std::vector<LoggedOperation>& log, const History& history)
+  ScanChecker(const WriterRecord& writer, const ShardObjects& shard, const std::vector<LoggedOperation>& log,
+              const History& history)
       : writer_(writer), history_(history), replayed_(history.base()) {
     WalPosition sentinel = SentinelOf(shard, writer.epoch);
     for (const LoggedOperation& logged : log) {
@@ -161,9 +168,11 @@ class ScanChecker {
   void Check(const ScanRecord& scan, Violations* violations) const {
     bool may_see_unlogged = !writer_.durable_write;
     if (!MatchesPrefix(scan) && !(may_see_unlogged && MatchesWithUnlogged(scan))) {
-      Violate(violations, "a scan of writer {} ({}, epoch {}) at moments {}-{} is no state it may have seen: {}; replayed {}; own operations: {}",
-              writer_.number, writer_.actor, writer_.epoch, scan.started, scan.finished, Describe(scan.state), Describe(replayed_),
-              DescribeOwn());
+      Violate(violations,
+              "a scan of writer {} ({}, epoch {}) at moments {}-{} is no state it may have seen: {}; replayed {}; own "
+              "operations: {}",
+              writer_.number, writer_.actor, writer_.epoch, scan.started, scan.finished, Describe(scan.state),
+              Describe(replayed_), DescribeOwn());
     }
   }
 
@@ -192,8 +201,8 @@ class ScanChecker {
     });
   }
 
-  // Operations that never reached the log have no order but that of real time, so each key is checked by itself: its row must be
-  // one that no operation certainly replaced before the scan started.
+  // Operations that never reached the log have no order but that of real time, so each key is checked by itself: its
+  // row must be one that no operation certainly replaced before the scan started.
   bool MatchesWithUnlogged(const ScanRecord& scan) const {
     TableState logged = replayed_;
     for (const Operation* operation : own_) operation->ApplyTo(&logged);
@@ -209,7 +218,8 @@ class ScanChecker {
       for (const Operation* operation : *list) {
         TableState probe{{key, RowVersion{-1, -1}}};
         operation->ApplyTo(&probe);
-        if (operation->started < scan.finished && (!probe.contains(key) || probe[key].operation != -1)) touching.push_back(operation);
+        if (operation->started < scan.finished && (!probe.contains(key) || probe[key].operation != -1))
+          touching.push_back(operation);
       }
     }
     auto seen = scan.state.find(key);
@@ -235,8 +245,8 @@ class ScanChecker {
     std::string text;
     for (const auto* list : {&own_, &unlogged_}) {
       for (const Operation* operation : *list) {
-        text += fmt::format("{}{}@{}-{}{}", text.empty() ? "" : " ", operation->id, operation->started, operation->finished,
-                            operation->outcome == Outcome::kAcknowledged ? "" : "?");
+        text += fmt::format("{}{}@{}-{}{}", text.empty() ? "" : " ", operation->id, operation->started,
+                            operation->finished, operation->outcome == Outcome::kAcknowledged ? "" : "?");
       }
       if (list == &own_) text += " | not in the log:";
     }
@@ -263,7 +273,8 @@ Violations CheckManifests(const ShardObjects& shard) {
     if (manifest.wal_position_last_seen.value() > shard.log.size()) {
       Violate(&violations, "manifest {}: last seen {} is ahead of the log", name, manifest.wal_position_last_seen);
     }
-    if (!manifest.sstables.empty()) Violate(&violations, "manifest {}: lists SSTables, but nothing writes them here", name);
+    if (!manifest.sstables.empty())
+      Violate(&violations, "manifest {}: lists SSTables, but nothing writes them here", name);
     if (i > 0) CheckSuccessor(shard.manifests[i - 1], manifest, &violations);
   }
   return violations;
@@ -280,15 +291,19 @@ Violations CheckLog(const ShardObjects& shard) {
       Violate(&violations, "the log has a gap before position {}", entry.position);
       return violations;
     }
-    if (epoch > shard.TipEpoch() || epoch == Epoch()) Violate(&violations, "entry {}: epoch {} was never claimed", entry.position, epoch);
-    if (entry.entry.fence_sentinel != !HasRows(entry)) Violate(&violations, "entry {}: rows in a sentinel, or none elsewhere", entry.position);
+    if (epoch > shard.TipEpoch() || epoch == Epoch())
+      Violate(&violations, "entry {}: epoch {} was never claimed", entry.position, epoch);
+    if (entry.entry.fence_sentinel != !HasRows(entry))
+      Violate(&violations, "entry {}: rows in a sentinel, or none elsewhere", entry.position);
     if (!HasRows(entry)) {
       sentinel_epoch = std::max(sentinel_epoch, epoch);
       continue;
     }
-    if (epoch < rows_epoch) Violate(&violations, "entry {}: epoch falls from {} to {}", entry.position, rows_epoch, epoch);
+    if (epoch < rows_epoch)
+      Violate(&violations, "entry {}: epoch falls from {} to {}", entry.position, rows_epoch, epoch);
     if (epoch < sentinel_epoch) {
-      Violate(&violations, "entry {}: rows of epoch {} above the sentinel of epoch {}", entry.position, epoch, sentinel_epoch);
+      Violate(&violations, "entry {}: rows of epoch {} above the sentinel of epoch {}", entry.position, epoch,
+              sentinel_epoch);
     }
     if (!entry.entry.generation || *entry.entry.generation < generation || *entry.entry.generation == Generation()) {
       Violate(&violations, "entry {}: generation missing, or falls from {}", entry.position, generation);
@@ -306,10 +321,13 @@ std::vector<LoggedOperation> TraceLog(const ShardObjects& shard, const History& 
     for (int64_t id : EntryTracer(entry, history, violations).Trace()) {
       const Operation& operation = history.operations().at(id);
       const WriterRecord& writer = history.writers().at(static_cast<size_t>(operation.writer));
-      if (!seen.insert(id).second) Violate(violations, "operation {} is in the log twice, again at {}", id, entry.position);
-      if (operation.outcome == Outcome::kRefused) Violate(violations, "operation {} was refused, but is in the log", id);
+      if (!seen.insert(id).second)
+        Violate(violations, "operation {} is in the log twice, again at {}", id, entry.position);
+      if (operation.outcome == Outcome::kRefused)
+        Violate(violations, "operation {} was refused, but is in the log", id);
       if (writer.opened != 0 && writer.epoch != entry.entry.writer_epoch) {
-        Violate(violations, "operation {} of epoch {} is in an entry of epoch {}", id, writer.epoch, entry.entry.writer_epoch);
+        Violate(violations, "operation {} of epoch {} is in an entry of epoch {}", id, writer.epoch,
+                entry.entry.writer_epoch);
       }
       traced.push_back({id, entry.position, entry.entry.writer_epoch});
     }
@@ -367,14 +385,16 @@ Violations CheckTails(const ShardObjects& shard, const std::vector<LoggedOperati
   for (const TailRecord& tail : history.tails()) {
     for (size_t i = 0; i < tail.digests.size(); ++i) {
       if (i >= shard.log.size() || shard.log[i].digest != tail.digests[i]) {
-        Violate(&violations, "a tail at moments {}-{} read an entry {} that is not the one in the log", tail.started, tail.finished, i + 1);
+        Violate(&violations, "a tail at moments {}-{} read an entry {} that is not the one in the log", tail.started,
+                tail.finished, i + 1);
       }
     }
     for (const LoggedOperation& logged : log) {
       const Operation& operation = history.operations().at(logged.operation);
       bool due = operation.durable != 0 && operation.durable < tail.started;
       if (due && logged.position >= tail.next) {
-        Violate(&violations, "a tail that started at moment {} stopped at {}, below operation {} at {}, durable since moment {}",
+        Violate(&violations,
+                "a tail that started at moment {} stopped at {}, below operation {} at {}, durable since moment {}",
                 tail.started, tail.next, logged.operation, logged.position, operation.durable);
       }
     }

@@ -28,11 +28,12 @@ struct LoggedOperation {
   Epoch epoch;
 };
 
-// Half of 7: every entry is a sequence of whole operations, each once, none that was refused, under its writer's epoch. Returns the
-// operations in log order.
+// Half of 7: every entry is a sequence of whole operations, each once, none that was refused, under its writer's epoch.
+// Returns the operations in log order.
 std::vector<LoggedOperation> TraceLog(const ShardObjects& shard, const History& history, Violations* violations);
 
-// The other half of 7, and 8: no durable operation is missing, and what each writer accepted is there as a prefix and in order.
+// The other half of 7, and 8: no durable operation is missing, and what each writer accepted is there as a prefix and
+// in order.
 Violations CheckOperations(const std::vector<LoggedOperation>& log, const History& history);
 
 // 6: whoever opened the shard at epoch 2 or later fenced it before.

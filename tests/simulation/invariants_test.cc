@@ -29,8 +29,8 @@ std::shared_ptr<arrow::RecordBatch> AsStored(const arrow::RecordBatch& batch, bo
   return arrow::RecordBatch::Make(arrow::schema(fields), batch.num_rows(), columns);
 }
 
-// A healthy shard and history: writer 0 (epoch 1) ran operations 1-3, writer 1 (epoch 2) ran 4 and 5, of which 5 is unknown.
-// Each test breaks one thing.
+// A healthy shard and history: writer 0 (epoch 1) ran operations 1-3, writer 1 (epoch 2) ran 4 and 5, of which 5 is
+// unknown. Each test breaks one thing.
 class InvariantsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -94,7 +94,8 @@ class InvariantsTest : public ::testing::Test {
     entry.entry.generation = Generation(1);
     for (int64_t id : operations) {
       const Operation& operation = history.operations().at(id);
-      for (const auto& batch : MakeBatches(operation)) entry.entry.batches.push_back(AsStored(*batch, operation.is_delete));
+      for (const auto& batch : MakeBatches(operation))
+        entry.entry.batches.push_back(AsStored(*batch, operation.is_delete));
     }
     shard.log.push_back(entry);
     return shard.log.back();

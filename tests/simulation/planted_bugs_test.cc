@@ -21,7 +21,8 @@ TEST_P(PlantedBug, IsFound) {
     fmt::print("{}: found by seed {}: {}\n", GetParam(), seed, result.violations.front());
     return;
   }
-  FAIL() << GetParam() << " was not found by " << kSeeds << " seeds; the product " << (asked ? "passed" : "never passed") << " its place";
+  FAIL() << GetParam() << " was not found by " << kSeeds << " seeds; the product "
+         << (asked ? "passed" : "never passed") << " its place";
 }
 
 std::string NameOf(const ::testing::TestParamInfo<const char*>& info) {
@@ -31,10 +32,11 @@ std::string NameOf(const ::testing::TestParamInfo<const char*>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(WritePath, PlantedBug,
-                         ::testing::Values("wal.no_fence_check_after_collision", "wal.next_position_after_unknown_outcome",
-                                           "wal.replay_accepts_higher_epoch", "wal.gap_read_as_end", "writer.acknowledge_before_put",
-                                           "writer.replay_before_sentinel", "writer.tick_names_active", "writer.frozen_left_out_of_view",
-                                           "writer.replay_does_not_stamp_durable"),
+                         ::testing::Values("wal.no_fence_check_after_collision",
+                                           "wal.next_position_after_unknown_outcome", "wal.replay_accepts_higher_epoch",
+                                           "wal.gap_read_as_end", "writer.acknowledge_before_put",
+                                           "writer.replay_before_sentinel", "writer.tick_names_active",
+                                           "writer.frozen_left_out_of_view", "writer.replay_does_not_stamp_durable"),
                          NameOf);
 
 }  // namespace

@@ -29,7 +29,8 @@ void ReaderActor::Run() {
   if (writes != 0) world_.history.Violated(fmt::format("a reader of the log made {} writing requests", writes));
 }
 
-// Latest() without a position reflects the last commit: neither older than the tip when it started, nor newer than it is now.
+// Latest() without a position reflects the last commit: neither older than the tip when it started, nor newer than it
+// is now.
 void ReaderActor::PollManifest(memwal::ShardManifestStore& manifests) {
   uint64_t before = world_.ManifestTip();
   auto latest = manifests.Latest();
@@ -37,8 +38,8 @@ void ReaderActor::PollManifest(memwal::ShardManifestStore& manifests) {
   if (!latest.ok() || world_.runtime().Unwinding()) return;
   uint64_t seen = latest->has_value() ? (*latest)->version.value() : 0;
   if (seen < before || seen > world_.ManifestTip() || seen < last_version_) {
-    world_.history.Violated(fmt::format("a poll saw manifest {} after {}, while the tip went from {} to {}", seen, last_version_, before,
-                                        world_.ManifestTip()));
+    world_.history.Violated(fmt::format("a poll saw manifest {} after {}, while the tip went from {} to {}", seen,
+                                        last_version_, before, world_.ManifestTip()));
   }
   last_version_ = seen;
 }
@@ -55,7 +56,8 @@ void ReaderActor::TailLog(memwal::WalTailer& tailer) {
     world_.Expect("reading an entry", entry.status(), kStoreFailures);
     if (!entry.ok() || world_.runtime().Unwinding()) return;
     if (!entry->has_value()) {
-      world_.history.Violated(fmt::format("entry {} is missing below the end {} that the tailer found", position, record.next));
+      world_.history.Violated(
+          fmt::format("entry {} is missing below the end {} that the tailer found", position, record.next));
       return;
     }
     record.digests.push_back(Describe(**entry));

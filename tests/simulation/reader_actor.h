@@ -1,5 +1,5 @@
-// An actor that follows the shard without a claim: it polls the manifest, tails the log and reads the base table, and must
-// never write.
+// An actor that follows the shard without a claim: it polls the manifest, tails the log and reads the base table, and
+// must never write.
 #pragma once
 
 #include <cstdint>

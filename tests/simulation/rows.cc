@@ -8,7 +8,8 @@ namespace javelin::simulation {
 namespace {
 
 std::string TextOf(int64_t operation, int32_t ordinal) {
-  return fmt::format("{}/{}", operation, ordinal) + std::string(static_cast<size_t>((operation * 7 + ordinal) % 23), '.');
+  return fmt::format("{}/{}", operation, ordinal) +
+         std::string(static_cast<size_t>((operation * 7 + ordinal) % 23), '.');
 }
 
 template <typename Builder, typename Value>
@@ -22,10 +23,12 @@ std::shared_ptr<arrow::Array> Finish(Builder& builder) {
 }
 
 template <typename ArrayType>
-arrow::Result<std::shared_ptr<ArrayType>> Column(const arrow::RecordBatch& batch, const std::string& name, arrow::Type::type type) {
+arrow::Result<std::shared_ptr<ArrayType>> Column(const arrow::RecordBatch& batch, const std::string& name,
+                                                 arrow::Type::type type) {
   auto column = batch.GetColumnByName(name);
   if (column == nullptr) return arrow::Status::Invalid("no column '", name, "'");
-  if (column->type_id() != type) return arrow::Status::Invalid("column '", name, "' has type ", column->type()->ToString());
+  if (column->type_id() != type)
+    return arrow::Status::Invalid("column '", name, "' has type ", column->type()->ToString());
   return std::static_pointer_cast<ArrayType>(column);
 }
 
@@ -95,7 +98,8 @@ std::shared_ptr<arrow::Schema> TableSchema() {
                         arrow::field("text", arrow::utf8())});
 }
 
-std::shared_ptr<arrow::RecordBatch> MakePutBatch(int64_t operation, int32_t first_ordinal, const std::vector<int64_t>& keys) {
+std::shared_ptr<arrow::RecordBatch> MakePutBatch(int64_t operation, int32_t first_ordinal,
+                                                 const std::vector<int64_t>& keys) {
   arrow::Int64Builder id, op;
   arrow::Int32Builder ordinal;
   arrow::StringBuilder text;
@@ -114,10 +118,12 @@ std::shared_ptr<arrow::RecordBatch> MakePutBatch(int64_t operation, int32_t firs
 std::shared_ptr<arrow::RecordBatch> MakeKeyBatch(const std::vector<int64_t>& keys) {
   arrow::Int64Builder id;
   for (int64_t key : keys) Append(id, key);
-  return arrow::RecordBatch::Make(arrow::schema({TableSchema()->field(0)}), static_cast<int64_t>(keys.size()), {Finish(id)});
+  return arrow::RecordBatch::Make(arrow::schema({TableSchema()->field(0)}), static_cast<int64_t>(keys.size()),
+                                  {Finish(id)});
 }
 
-std::shared_ptr<arrow::RecordBatch> MakeDeleteBatch(int64_t operation, int32_t batch_number, const std::vector<int64_t>& keys) {
+std::shared_ptr<arrow::RecordBatch> MakeDeleteBatch(int64_t operation, int32_t batch_number,
+                                                    const std::vector<int64_t>& keys) {
   std::vector<int64_t> with_marker = keys;
   with_marker.push_back(MarkerKey(operation, batch_number));
   return MakeKeyBatch(with_marker);

@@ -1,9 +1,9 @@
-// The rows of the simulated table: every row names the operation that wrote it, so that a log, a scan or a lookup can be
-// traced back to operations.
+// The rows of the simulated table: every row names the operation that wrote it, so that a log, a scan or a lookup can
+// be traced back to operations.
 //
-// Columns: `id` int64, the primary key; `op` int64, the operation (0 = the base table); `ordinal` int32, the row's number
-// inside the operation; `text`, a function of the two. A delete carries no columns but the key, so each of its batches also
-// deletes a key that no row ever has (MarkerKey) and that names the operation.
+// Columns: `id` int64, the primary key; `op` int64, the operation (0 = the base table); `ordinal` int32, the row's
+// number inside the operation; `text`, a function of the two. A delete carries no columns but the key, so each of its
+// batches also deletes a key that no row ever has (MarkerKey) and that names the operation.
 #pragma once
 
 #include <compare>
@@ -34,8 +34,10 @@ std::string Describe(const TableState& state);
 std::shared_ptr<arrow::Schema> TableSchema();
 
 // One batch of an operation as the writer gets it: the keys in order, and the ordinal of the first row.
-std::shared_ptr<arrow::RecordBatch> MakePutBatch(int64_t operation, int32_t first_ordinal, const std::vector<int64_t>& keys);
-std::shared_ptr<arrow::RecordBatch> MakeDeleteBatch(int64_t operation, int32_t batch_number, const std::vector<int64_t>& keys);
+std::shared_ptr<arrow::RecordBatch> MakePutBatch(int64_t operation, int32_t first_ordinal,
+                                                 const std::vector<int64_t>& keys);
+std::shared_ptr<arrow::RecordBatch> MakeDeleteBatch(int64_t operation, int32_t batch_number,
+                                                    const std::vector<int64_t>& keys);
 std::shared_ptr<arrow::RecordBatch> MakeKeyBatch(const std::vector<int64_t>& keys);
 
 inline constexpr int64_t kBatchesOfADelete = 64;  // the most that a marker key can name

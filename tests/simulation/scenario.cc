@@ -14,7 +14,8 @@ using std::chrono::milliseconds;
 
 class Scenario {
  public:
-  Scenario(uint64_t seed, const ScenarioOptions& options) : world_(seed, {.log = options.log}, {}), random_(seed, /*stream=*/77) {
+  Scenario(uint64_t seed, const ScenarioOptions& options)
+      : world_(seed, {.log = options.log}, {}), random_(seed, /*stream=*/77) {
     if (!options.planted_bug.empty()) world_.simulation.PlantBug(options.planted_bug);
   }
 
@@ -44,14 +45,16 @@ class Scenario {
   }
 
   void StartWriter(const WriterPlan& plan, Duration delay, int life) {
-    ActorId actor = world_.simulation.StartActor(plan.name, delay, [this, plan, life] { WriterActor(world_, plan, life).Run(); });
+    ActorId actor =
+        world_.simulation.StartActor(plan.name, delay, [this, plan, life] { WriterActor(world_, plan, life).Run(); });
     lives_.emplace(actor, std::make_pair(plan, life));
   }
 
   void StartReader() {
     if (random_.OneIn(4)) return;
     int rounds = static_cast<int>(random_.Between(1, 6));
-    world_.simulation.StartActor("R", milliseconds(random_.Between(0, 3000)), [this, rounds] { ReaderActor(world_, 900, rounds).Run(); });
+    world_.simulation.StartActor("R", milliseconds(random_.Between(0, 3000)),
+                                 [this, rounds] { ReaderActor(world_, 900, rounds).Run(); });
   }
 
   // A writer dies at any SyncPoint, up to three times in all, and starts again after a while.
@@ -59,12 +62,14 @@ class Scenario {
     const uint64_t one_in = static_cast<uint64_t>(random_.Between(20, 420));
     crashes_left_ = static_cast<int>(random_.Below(4));
     world_.simulation.OnSyncPoint("", [this, one_in](const SyncHit& hit) {
-      if (world_.quiet() || crashes_left_ == 0 || !world_.simulation.crash_random().OneIn(one_in)) return SyncAction::Continue();
+      if (world_.quiet() || crashes_left_ == 0 || !world_.simulation.crash_random().OneIn(one_in))
+        return SyncAction::Continue();
       auto life = lives_.find(hit.actor);
       if (life == lives_.end()) return SyncAction::Continue();
       --crashes_left_;
       ++world_.coverage.crashes;
-      StartWriter(life->second.first, milliseconds(world_.simulation.crash_random().Below(5000)), life->second.second + 1);
+      StartWriter(life->second.first, milliseconds(world_.simulation.crash_random().Below(5000)),
+                  life->second.second + 1);
       return SyncAction::Crash();
     });
   }
@@ -78,7 +83,8 @@ class Scenario {
     });
   }
 
-  // In some seeds an operator loses or tears an entry below the tip: an open must say so, and must not lose what lies above.
+  // In some seeds an operator loses or tears an entry below the tip: an open must say so, and must not lose what lies
+  // above.
   void DamageAndReopen(ScenarioResult* result) {
     uint64_t tip = world_.LogTip();
     if (tip < 2 || !random_.OneIn(3)) return;
@@ -99,8 +105,8 @@ class Scenario {
     if (!ended.ok()) result->violations.push_back(ended.ToString());
     ErrorKind expected = torn ? ErrorKind::kWalCorrupt : ErrorKind::kWalGap;
     if (!HasKind(opened, expected) || opened.ToString().find(fmt::format("{}", victim)) == std::string::npos) {
-      result->violations.push_back(fmt::format("entry {} of {} was {}, but the open ended with {}", victim, tip, torn ? "torn" : "lost",
-                                               opened.ToString()));
+      result->violations.push_back(fmt::format("entry {} of {} was {}, but the open ended with {}", victim, tip,
+                                               torn ? "torn" : "lost", opened.ToString()));
     }
   }
 
@@ -119,9 +125,10 @@ ScenarioResult RunScenario(uint64_t seed, const ScenarioOptions& options) {
 std::string DescribeFailure(uint64_t seed, const ScenarioResult& result) {
   std::string text = fmt::format("seed {}:\n", seed);
   for (const std::string& violation : result.violations) text += "  " + violation + "\n";
-  text += fmt::format("repeat it with:  JAVELIN_SEED={} JAVELIN_SIMULATION_LOG=1 build/<preset>/tests/simulation/simulation_test "
-                      "--gtest_filter=WriterSimulation.RandomRuns\n",
-                      seed);
+  text += fmt::format(
+      "repeat it with:  JAVELIN_SEED={} JAVELIN_SIMULATION_LOG=1 build/<preset>/tests/simulation/simulation_test "
+      "--gtest_filter=WriterSimulation.RandomRuns\n",
+      seed);
   text += result.objects;
   for (const std::string& line : result.log) text += line + "\n";
   return text;

@@ -92,7 +92,8 @@ std::string Describe(const memwal::WalEntry& entry) {
   for (const auto& batch : entry.batches) {
     auto origin = TraceBatch(*batch);
     text += origin.ok() ? fmt::format(" [{}{} {}+ keys {}]", origin->is_delete ? "delete " : "", origin->operation,
-                                      origin->is_delete ? origin->batch_number : origin->first_ordinal, fmt::join(origin->keys, ","))
+                                      origin->is_delete ? origin->batch_number : origin->first_ordinal,
+                                      fmt::join(origin->keys, ","))
                         : fmt::format(" [{}: {}]", origin.status().ToString(), batch->ToString());
   }
   return text;
@@ -102,8 +103,9 @@ std::string Describe(const ShardObjects& shard) {
   std::string text;
   for (size_t i = 0; i < shard.manifests.size(); ++i) {
     const memwal::ShardManifest& manifest = shard.manifests[i];
-    text += fmt::format("manifest {}: epoch {} generation {} replay after {} last seen {}\n", shard.manifest_names[i], manifest.writer_epoch,
-                        manifest.current_generation, manifest.replay_after, manifest.wal_position_last_seen);
+    text += fmt::format("manifest {}: epoch {} generation {} replay after {} last seen {}\n", shard.manifest_names[i],
+                        manifest.writer_epoch, manifest.current_generation, manifest.replay_after,
+                        manifest.wal_position_last_seen);
   }
   for (const LogEntry& entry : shard.log) text += fmt::format("entry {}: {}\n", entry.position, entry.digest);
   return text;

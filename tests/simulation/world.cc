@@ -15,9 +15,13 @@ using Objects = std::vector<std::pair<std::string, BufferPtr>>;
 constexpr std::string_view kUriPrefix = "sim://";
 
 // What a read may meet in a world whose store and SyncPoints fail.
-constexpr std::initializer_list<ErrorKind> kReadFailures = {
-    ErrorKind::kFencedPeerClaimedEpoch, ErrorKind::kFencedPersistenceFailure, ErrorKind::kClosed, ErrorKind::kTransient, ErrorKind::kIO,
-    ErrorKind::kOutcomeUnknown, ErrorKind::kCancelled};
+constexpr std::initializer_list<ErrorKind> kReadFailures = {ErrorKind::kFencedPeerClaimedEpoch,
+                                                            ErrorKind::kFencedPersistenceFailure,
+                                                            ErrorKind::kClosed,
+                                                            ErrorKind::kTransient,
+                                                            ErrorKind::kIO,
+                                                            ErrorKind::kOutcomeUnknown,
+                                                            ErrorKind::kCancelled};
 
 std::string TableUri() { return std::string(kUriPrefix) + std::string(kTableRoot); }
 
@@ -40,7 +44,8 @@ arrow::Result<Objects> MakeTable() {
   Simulation simulation(0, {.stalls = false});
   auto store = MakeMemoryStore(MakeResources(simulation.runtime()));
   arrow::Status created;
-  simulation.StartActor("creator", Duration::zero(), [&] { created = CreateTable(SessionOver(simulation.runtime(), store)); });
+  simulation.StartActor("creator", Duration::zero(),
+                        [&] { created = CreateTable(SessionOver(simulation.runtime(), store)); });
   ARROW_RETURN_NOT_OK(simulation.RunAll());
   ARROW_RETURN_NOT_OK(created);
   Objects objects;
@@ -227,7 +232,8 @@ arrow::Result<TableState> LookUpAll(const memwal::FreshView& view) {
   ARROW_RETURN_NOT_OK(AddRows(*rows, &state));
   auto ids = std::static_pointer_cast<arrow::Int64Array>(rows->GetColumnByName("id"));
   for (int64_t row = 1; row < rows->num_rows(); ++row) {
-    if (ids->Value(row) > ids->Value(row - 1)) return arrow::Status::Invalid("a lookup does not answer in the order asked");
+    if (ids->Value(row) > ids->Value(row - 1))
+      return arrow::Status::Invalid("a lookup does not answer in the order asked");
   }
   return state;
 }

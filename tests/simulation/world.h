@@ -1,5 +1,5 @@
-// One simulated world of the write path: a table with one shard in a simulated store, actors that write and read it, and the
-// history of what they did.
+// One simulated world of the write path: a table with one shard in a simulated store, actors that write and read it,
+// and the history of what they did.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +50,8 @@ class World {
   // From here on no request fails. A test's hooks on SyncPoints look at this themselves.
   void Quiet() { quiet_ = true; }
   bool quiet() const { return quiet_; }
-  // Runs what there is, then opens the shard without faults as a writer that must see exactly what the log holds, then checks
-  // every invariant. Returns all violations.
+  // Runs what there is, then opens the shard without faults as a writer that must see exactly what the log holds, then
+  // checks every invariant. Returns all violations.
   Violations RunRecoverAndCheck();
 
   // Decides about requests before the seed does, until Quiet.
@@ -86,7 +86,8 @@ TableState BaseState();
 // Reads a writer's rows by scan, lookup and count, and compares the three. False once the writer answers no more.
 bool ReadOnce(World& world, const memwal::ShardWriter& writer, int number);
 arrow::Result<TableState> ScanAll(const memwal::FreshView& view);
-// Looks every key up, some twice, in one call. Invalid if the answer is not one row per key that exists, in the order asked.
+// Looks every key up, some twice, in one call. Invalid if the answer is not one row per key that exists, in the order
+// asked.
 arrow::Result<TableState> LookUpAll(const memwal::FreshView& view);
 
 }  // namespace javelin::simulation

@@ -9,15 +9,21 @@ namespace {
 using std::chrono::milliseconds;
 
 // What a call may meet in a world whose store and SyncPoints fail.
-constexpr std::initializer_list<ErrorKind> kPutFailures = {
-    ErrorKind::kFencedPeerClaimedEpoch, ErrorKind::kFencedPersistenceFailure, ErrorKind::kClosed, ErrorKind::kTransient,
-    ErrorKind::kBackpressure, ErrorKind::kCancelled, ErrorKind::kIO};
+constexpr std::initializer_list<ErrorKind> kPutFailures = {ErrorKind::kFencedPeerClaimedEpoch,
+                                                           ErrorKind::kFencedPersistenceFailure,
+                                                           ErrorKind::kClosed,
+                                                           ErrorKind::kTransient,
+                                                           ErrorKind::kBackpressure,
+                                                           ErrorKind::kCancelled,
+                                                           ErrorKind::kIO};
 constexpr std::initializer_list<ErrorKind> kOpenFailures = {
-    ErrorKind::kFencedPeerClaimedEpoch, ErrorKind::kClaimLost, ErrorKind::kTransient, ErrorKind::kIO, ErrorKind::kOutcomeUnknown,
-    ErrorKind::kVersionConflict};
+    ErrorKind::kFencedPeerClaimedEpoch, ErrorKind::kClaimLost,      ErrorKind::kTransient, ErrorKind::kIO,
+    ErrorKind::kOutcomeUnknown,         ErrorKind::kVersionConflict};
 
 // 16 ms .. 1 s, seldom less: ticks cost time while an actor waits for a stalled one.
-Duration DrawInterval(SeededRandom& random) { return Duration(random.OneIn(20) ? random.Magnitude(20, 23) : random.Magnitude(24, 29)); }
+Duration DrawInterval(SeededRandom& random) {
+  return Duration(random.OneIn(20) ? random.Magnitude(20, 23) : random.Magnitude(24, 29));
+}
 
 memwal::WriterOptions DrawOptions(SeededRandom& random) {
   memwal::WriterOptions options;
@@ -123,7 +129,8 @@ void WriterActor::End(memwal::ShardWriter& writer, int number) {
   }
 }
 
-Putter::Putter(World& world, const WriterPlan& plan, std::shared_ptr<memwal::ShardWriter> writer, int number, uint64_t stream)
+Putter::Putter(World& world, const WriterPlan& plan, std::shared_ptr<memwal::ShardWriter> writer, int number,
+               uint64_t stream)
     : world_(world), plan_(plan), writer_(std::move(writer)), number_(number), random_(world.seed(), stream) {}
 
 void Putter::Run() {
@@ -148,7 +155,8 @@ bool Putter::RunOne() {
   const bool deletes = operation.is_delete;
   auto batches = MakeBatches(operation);
   if (!random_.OneIn(4)) {
-    return Finished(id, started, deletes ? writer_->Delete(batches) : writer_->Put(batches), deletes ? "delete" : "put");
+    return Finished(id, started, deletes ? writer_->Delete(batches) : writer_->Put(batches),
+                    deletes ? "delete" : "put");
   }
   auto ticket = deletes ? writer_->DeleteAsync(batches) : writer_->PutAsync(batches);
   if (!ticket.ok()) return Finished(id, started, ticket.status(), "put without waiting");
@@ -187,7 +195,8 @@ bool Putter::RunRefused() {
   arrow::Status status = writer_->Put(batches);
   if (status.ok()) world_.history.Violated("a put of rows that do not fit was accepted");
   world_.Expect("a put of rows that do not fit", status,
-                {ErrorKind::kInvalidInput, ErrorKind::kFencedPeerClaimedEpoch, ErrorKind::kFencedPersistenceFailure, ErrorKind::kClosed});
+                {ErrorKind::kInvalidInput, ErrorKind::kFencedPeerClaimedEpoch, ErrorKind::kFencedPersistenceFailure,
+                 ErrorKind::kClosed});
   world_.history.Finished(world_.runtime(), id, status);
   world_.history.CallEnded(world_.runtime(), number_, started, status, "a put of rows that do not fit");
   if (HasKind(status, ErrorKind::kInvalidInput)) ++world_.coverage.refused;
@@ -205,7 +214,8 @@ void CursorWatch::Look() {
   for (const memwal::MemTableView& view : *views) {
     uint64_t& before = visible_[view.generation.value()];
     if (view.visible_batches < before) {
-      world_.history.Violated(fmt::format("generation {} shows {} batches after {}", view.generation, view.visible_batches, before));
+      world_.history.Violated(
+          fmt::format("generation {} shows {} batches after {}", view.generation, view.visible_batches, before));
     }
     before = view.visible_batches;
   }

@@ -19,12 +19,12 @@ struct WriterPlan {
   std::string name;
   uint64_t stream = 0;  // of its random choices
   Duration start{};
-  int openings = 2;     // at most, per life
+  int openings = 2;  // at most, per life
   int putters = 2;
-  int operations = 4;   // of each putter, per opening
-  int64_t keys = 6;     // the smaller, the more rows are written over
+  int operations = 4;  // of each putter, per opening
+  int64_t keys = 6;    // the smaller, the more rows are written over
   uint64_t pause_ms = 300;
-  bool retries = false; // its store repeats failed requests
+  bool retries = false;  // its store repeats failed requests
   bool reads = true;
   Ending ending = Ending::kClose;
   memwal::WriterOptions options;
@@ -53,7 +53,8 @@ class WriterActor {
 // One task that puts and deletes, one operation after the other, until the writer takes no more.
 class Putter {
  public:
-  Putter(World& world, const WriterPlan& plan, std::shared_ptr<memwal::ShardWriter> writer, int number, uint64_t stream);
+  Putter(World& world, const WriterPlan& plan, std::shared_ptr<memwal::ShardWriter> writer, int number,
+         uint64_t stream);
   void Run();
 
  private:

@@ -1,5 +1,5 @@
-// Random runs of the write path (scenario.h), JAVELIN_SEEDS of them (default 5,000) from JAVELIN_SEED_START on; JAVELIN_SEED
-// runs one.
+// Random runs of the write path (scenario.h), JAVELIN_SEEDS of them (default 5,000) from JAVELIN_SEED_START on;
+// JAVELIN_SEED runs one.
 
 #include <cstdlib>
 
@@ -30,10 +30,12 @@ void ExpectEverythingHappened(const Coverage& coverage) {
 }
 
 std::string Describe(const Coverage& c) {
-  return fmt::format("{} crashes, {} opened, {} opens failed, {} fenced, {} lost persistence, {} backpressure, {} acknowledged, {} unknown, "
-                     "{} refused, {} scans, {} tails, {} freezes, {} damaged",
-                     c.crashes, c.opened, c.open_failed, c.fenced, c.lost_persistence, c.backpressure, c.acknowledged, c.unknown, c.refused,
-                     c.scans, c.tails, c.freezes, c.damaged);
+  return fmt::format(
+      "{} crashes, {} opened, {} opens failed, {} fenced, {} lost persistence, {} backpressure, {} acknowledged, {} "
+      "unknown, "
+      "{} refused, {} scans, {} tails, {} freezes, {} damaged",
+      c.crashes, c.opened, c.open_failed, c.fenced, c.lost_persistence, c.backpressure, c.acknowledged, c.unknown,
+      c.refused, c.scans, c.tails, c.freezes, c.damaged);
 }
 
 TEST(WriterSimulation, RandomRuns) {

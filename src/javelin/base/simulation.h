@@ -33,7 +33,7 @@ struct SimulationOptions {
   Duration wait_limit =
       std::chrono::minutes(10);        // a wait without deadline that lasts longer is reported as a deadlock
   uint64_t max_switches = 20'000'000;  // more is reported as a run that does not end
-  bool log = false;                    // keep the trace as text too (JAVELIN_SIM_LOG=1 prints it)
+  bool log = false;                    // keep the trace as text too (JAVELIN_SIMULATION_LOG=1 prints it)
 };
 
 using ActorId = int;

@@ -40,7 +40,7 @@ SimScheduler::SimScheduler(uint64_t s, const SimulationOptions& o)
       plan_random(s, 5) {
   switch_one_in_ = kSwitchOneIn[setup_random.Below(4)];
   stalls_ = setup_random.OneIn(2) && options.stalls;
-  print_log_ = std::getenv("JAVELIN_SIM_LOG") != nullptr;
+  print_log_ = std::getenv("JAVELIN_SIMULATION_LOG") != nullptr;
   io_slots_ = setup_random.Between(1, 4);
   cpu_slots_ = setup_random.Between(1, 2);
   auto test = std::make_unique<SimActor>();

@@ -43,18 +43,26 @@ int RacyCount(Simulation& simulation) {
 
 TEST(SimulationTest, SameSeedSameRunAndOtherSeedsOtherRuns) {
   std::set<uint64_t> hashes;
-  std::set<int> counts;
   for (const uint64_t seed : Seeds()) {
     const arrow::Status same = CheckSameHash(seed, [&](uint64_t s) {
       Simulation simulation(s);
-      counts.insert(RacyCount(simulation));
+      RacyCount(simulation);
       hashes.insert(simulation.trace_hash());
       return simulation.trace_hash();
     });
     ASSERT_TRUE(same.ok()) << same;
   }
   EXPECT_GT(hashes.size(), Seeds().size() * 9 / 10);
-  EXPECT_GT(counts.size(), 1u);  // lost updates are seen
+}
+
+TEST(SimulationTest, OrdersThatLoseUpdatesAreSeen) {
+  std::set<int> counts;
+  // Fixed seeds: the statement is about this set, not about luck.
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    Simulation simulation(seed);
+    counts.insert(RacyCount(simulation));
+  }
+  EXPECT_GT(counts.size(), 3u);
 }
 
 TEST(SimulationTest, LoggingDoesNotChangeTheRun) {

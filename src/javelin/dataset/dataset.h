@@ -78,8 +78,8 @@ class Dataset {
   static arrow::Result<std::shared_ptr<Dataset>> WriteAt(std::shared_ptr<Session> session,
                                                          const StoreLocation& location, arrow::RecordBatchReader& data,
                                                          const WriteOptions& options = {});
-  // Appends to, or overwrites, this table, built against this version: what was committed since is checked for conflicts, and an
-  // open handle saves reading the newest manifest.
+  // Appends to, or overwrites, this table, built against this version: what was committed since is checked for
+  // conflicts, and an open handle saves reading the newest manifest.
   arrow::Result<std::shared_ptr<Dataset>> Append(arrow::RecordBatchReader& data,
                                                  const WriteOptions& options = {}) const;
   arrow::Result<std::shared_ptr<Dataset>> Overwrite(arrow::RecordBatchReader& data,

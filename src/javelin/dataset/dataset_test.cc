@@ -174,8 +174,10 @@ TEST_P(Datasets, WritesThroughAnOldHandleMeetWhatWasCommittedSince) {
   ASSERT_OK_AND_ASSIGN(const auto overwritten, old->Overwrite(*ReaderOf({ToBatch(MakeRows(9, 1))})));
   EXPECT_EQ(overwritten->version(), TableVersion(4));
   EXPECT_EQ(world_.Rows(*overwritten), MakeRows(9, 1));
-  ExpectError(old->Append(*ReaderOf({ToBatch(MakeRows(5, 1))})).status(), ErrorKind::kIncompatibleConflict, "Overwrite");
-  ExpectError(old->Overwrite(*ReaderOf({ToBatch(MakeRows(5, 1))})).status(), ErrorKind::kRetryableConflict, "Overwrite");
+  ExpectError(old->Append(*ReaderOf({ToBatch(MakeRows(5, 1))})).status(), ErrorKind::kIncompatibleConflict,
+              "Overwrite");
+  ExpectError(old->Overwrite(*ReaderOf({ToBatch(MakeRows(5, 1))})).status(), ErrorKind::kRetryableConflict,
+              "Overwrite");
   ASSERT_OK_AND_ASSIGN(const auto latest, old->CheckoutLatest());
   EXPECT_EQ(latest->version(), TableVersion(4));
 }

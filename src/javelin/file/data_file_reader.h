@@ -33,8 +33,9 @@ class DataFileReader {
   // One request for a file whose tail holds everything (64 KiB), else one more for its metadata. `known_size` (from a
   // manifest) only saves work; a wrong one is Corruption. Errors name the object: Corruption, NotSupported (legacy 0.1,
   // 2.3 and later), NotFound and other store errors.
-  static arrow::Result<std::shared_ptr<DataFileReader>> Open(const Resources& resources, std::shared_ptr<ObjectStore> store,
-                                                             std::string key, std::optional<uint64_t> known_size = {});
+  static arrow::Result<std::shared_ptr<DataFileReader>> Open(const Resources& resources,
+                                                             std::shared_ptr<ObjectStore> store, std::string key,
+                                                             std::optional<uint64_t> known_size = {});
   virtual ~DataFileReader() = default;
 
   virtual FileVersion version() const = 0;
@@ -48,10 +49,12 @@ class DataFileReader {
   // Rows [first_row, first_row + num_rows) of the fields of `projection`, decoded. A field of the projection without a
   // column in `columns` reads as null (Corruption if it is not nullable). Reads only the byte ranges it needs.
   // Result schema = projection.ToArrow(). Thread-safe.
-  virtual arrow::Result<std::shared_ptr<arrow::RecordBatch>> Read(const Schema& projection, const ColumnOfField& columns,
-                                                                  uint64_t first_row, uint64_t num_rows) = 0;
+  virtual arrow::Result<std::shared_ptr<arrow::RecordBatch>> Read(const Schema& projection,
+                                                                  const ColumnOfField& columns, uint64_t first_row,
+                                                                  uint64_t num_rows) = 0;
   // The given rows, any order, repeats allowed; result in the order asked. Row >= num_rows() is InvalidInput.
-  virtual arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(const Schema& projection, const ColumnOfField& columns,
+  virtual arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(const Schema& projection,
+                                                                  const ColumnOfField& columns,
                                                                   std::span<const uint64_t> rows) = 0;
 };
 

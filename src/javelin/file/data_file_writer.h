@@ -17,8 +17,8 @@
 namespace javelin::file {
 
 struct DataFileWriteOptions {
-  FileVersion version{2, 2};          // others are NotSupported
-  uint64_t page_bytes = 8u << 20;     // a column becomes a page when it has buffered this much Arrow memory
+  FileVersion version{2, 2};       // others are NotSupported
+  uint64_t page_bytes = 8u << 20;  // a column becomes a page when it has buffered this much Arrow memory
 };
 
 // What a manifest's DataFile entry needs.
@@ -26,17 +26,19 @@ struct DataFileSummary {
   FileVersion version;
   uint64_t num_rows = 0;
   uint64_t size_bytes = 0;
-  std::vector<FieldId> fields;            // one per physical column
+  std::vector<FieldId> fields;  // one per physical column
   std::vector<int32_t> column_indices;
 };
 
 class DataFileWriter {
  public:
   // InvalidInput / NotSupported for a schema or version we cannot write, before the first byte.
-  static arrow::Result<std::unique_ptr<DataFileWriter>> Make(const Resources& resources, std::unique_ptr<ObjectWriter> sink,
-                                                             const Schema& schema, DataFileWriteOptions options = {});
+  static arrow::Result<std::unique_ptr<DataFileWriter>> Make(const Resources& resources,
+                                                             std::unique_ptr<ObjectWriter> sink, const Schema& schema,
+                                                             DataFileWriteOptions options = {});
   virtual ~DataFileWriter() = default;
-  // The batch must have schema.ToArrow()'s columns in order (types equal, nulls only where nullable): InvalidInput otherwise.
+  // The batch must have schema.ToArrow()'s columns in order (types equal, nulls only where nullable): InvalidInput
+  // otherwise.
   virtual arrow::Status Write(const arrow::RecordBatch& batch) = 0;
   // Writes what is buffered, the metadata and the footer, and finishes the sink.
   virtual arrow::Result<DataFileSummary> Finish() = 0;

@@ -199,8 +199,9 @@ std::string ListName(std::string_view name, const arrow::DataType& item) {
 }  // namespace
 
 bool HasChildFields(std::string_view logical_type) {
-  return logical_type == "struct" || logical_type == "list" || logical_type == "large_list" || logical_type == "list.struct" ||
-         logical_type == "large_list.struct" || logical_type == "map" || logical_type.starts_with("fixed_size_list:struct:");
+  return logical_type == "struct" || logical_type == "list" || logical_type == "large_list" ||
+         logical_type == "list.struct" || logical_type == "large_list.struct" || logical_type == "map" ||
+         logical_type.starts_with("fixed_size_list:struct:");
 }
 
 arrow::Result<int32_t> StructListDimension(std::string_view logical_type) {
@@ -236,7 +237,8 @@ bool IsFixedWidthPrimitive(const arrow::DataType& type) {
     case Type::FIXED_SIZE_BINARY:
     case Type::DECIMAL128:
     case Type::DECIMAL256: return true;
-    case Type::FIXED_SIZE_LIST: return IsFixedWidthPrimitive(*static_cast<const arrow::FixedSizeListType&>(type).value_type());
+    case Type::FIXED_SIZE_LIST:
+      return IsFixedWidthPrimitive(*static_cast<const arrow::FixedSizeListType&>(type).value_type());
     default: return arrow::is_primitive(type.id()) && !arrow::is_interval(type.id());
   }
 }
@@ -255,7 +257,8 @@ arrow::Result<std::string> LogicalTypeOf(const arrow::DataType& type) {
     }
     case Type::TIMESTAMP: {
       const auto& timestamp = static_cast<const arrow::TimestampType&>(type);
-      return fmt::format("timestamp:{}:{}", UnitName(timestamp.unit()), timestamp.timezone().empty() ? "-" : timestamp.timezone());
+      return fmt::format("timestamp:{}:{}", UnitName(timestamp.unit()),
+                         timestamp.timezone().empty() ? "-" : timestamp.timezone());
     }
     case Type::DECIMAL128:
     case Type::DECIMAL256: {

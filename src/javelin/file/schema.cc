@@ -51,7 +51,8 @@ void ReadKeyRoles(Field& field) {
     field.primary_key = true;
     field.primary_key_position = *position;
   }
-  if (auto position = ReadPosition(field.metadata, kClusteringKeyPositionMetadata)) field.clustering_key_position = *position;
+  if (auto position = ReadPosition(field.metadata, kClusteringKeyPositionMetadata))
+    field.clustering_key_position = *position;
 }
 
 std::vector<std::shared_ptr<arrow::Field>> ChildFields(const arrow::DataType& type) {
@@ -77,7 +78,8 @@ class ArrowSchemaConverter {
     for (const auto& arrow_field : arrow_fields) {
       if (arrow_field->name().empty()) return InvalidInput("a column or struct field has an empty name; give it one");
       if (!names.insert(arrow_field->name()).second) {
-        return InvalidInput("the name '{}' occurs twice among columns or fields of one struct; rename one", arrow_field->name());
+        return InvalidInput("the name '{}' occurs twice among columns or fields of one struct; rename one",
+                            arrow_field->name());
       }
       ARROW_ASSIGN_OR_RAISE(Field field, ConvertOne(*arrow_field, nullable_ancestor));
       fields.push_back(std::move(field));
@@ -108,7 +110,8 @@ class ArrowSchemaConverter {
     if (!logical_type.ok()) return WithContext(logical_type.status(), fmt::format("column '{}'", field.name));
     field.logical_type = *logical_type;
     auto extension_name = field.metadata.find(std::string(kExtensionNameMetadata));
-    if (type->id() == Type::LARGE_BINARY && extension_name != field.metadata.end() && extension_name->second == kJsonExtension) {
+    if (type->id() == Type::LARGE_BINARY && extension_name != field.metadata.end() &&
+        extension_name->second == kJsonExtension) {
       field.logical_type = "json";
     }
     ARROW_ASSIGN_OR_RAISE(field.children, Convert(ChildFields(*type), nullable_ancestor || field.nullable));
@@ -188,10 +191,11 @@ bool IsTruthy(const std::map<std::string, std::string>& metadata, std::string_vi
   return text == "true" || text == "1" || text == "yes" || text == "on";
 }
 
-arrow::Result<std::shared_ptr<arrow::DataType>> AssembleType(const std::string& logical_type,
-                                                             const std::vector<std::shared_ptr<arrow::Field>>& children) {
+arrow::Result<std::shared_ptr<arrow::DataType>> AssembleType(
+    const std::string& logical_type, const std::vector<std::shared_ptr<arrow::Field>>& children) {
   if (logical_type == "struct") return arrow::struct_(children);
-  if (children.size() != 1) return Corruption("a field of type '{}' has {} child fields instead of 1", logical_type, children.size());
+  if (children.size() != 1)
+    return Corruption("a field of type '{}' has {} child fields instead of 1", logical_type, children.size());
   if (logical_type.starts_with("list")) return arrow::list(children[0]);
   if (logical_type.starts_with("large_list")) return arrow::large_list(children[0]);
   if (logical_type == "map") {
@@ -203,7 +207,8 @@ arrow::Result<std::shared_ptr<arrow::DataType>> AssembleType(const std::string& 
   return arrow::fixed_size_list(children[0], dimension);
 }
 
-arrow::Result<std::shared_ptr<arrow::DataType>> BuildType(const std::string& logical_type, const std::vector<Field>& children) {
+arrow::Result<std::shared_ptr<arrow::DataType>> BuildType(const std::string& logical_type,
+                                                          const std::vector<Field>& children) {
   if (!HasChildFields(logical_type)) {
     if (!children.empty()) return Corruption("a field of type '{}' cannot have child fields", logical_type);
     return TypeOfLogical(logical_type);
@@ -226,7 +231,8 @@ std::shared_ptr<arrow::Field> ToArrowField(const Field& field) { return MakeArro
 arrow::Result<Schema> Schema::FromArrow(const arrow::Schema& schema, FieldId first_id) {
   for (const auto& field : schema.fields()) {
     if (field->name().find('.') != std::string::npos) {
-      return InvalidInput("column name '{}' contains '.', which separates struct fields; rename the column", field->name());
+      return InvalidInput("column name '{}' contains '.', which separates struct fields; rename the column",
+                          field->name());
     }
   }
   ARROW_ASSIGN_OR_RAISE(std::vector<Field> fields, ArrowSchemaConverter(first_id).Convert(schema.fields(), false));

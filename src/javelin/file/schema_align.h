@@ -25,9 +25,10 @@ struct AlignOptions {
 // How to bring batches of one source schema to one target; made once per source schema, applied to many batches.
 class SchemaAlignment {
  public:
-  // `source`: an Arrow schema whose fields may carry kFieldIdMetadata. `target`: fields by id; columns with id -1 match by name
-  // only. InvalidInput: a non-nullable target column without source or default, or a type change (names both).
-  static arrow::Result<SchemaAlignment> Make(const arrow::Schema& source, const Schema& target, AlignOptions options = {});
+  // `source`: an Arrow schema whose fields may carry kFieldIdMetadata. `target`: fields by id; columns with id -1 match
+  // by name only. InvalidInput: a non-nullable target column without source or default, or a type change (names both).
+  static arrow::Result<SchemaAlignment> Make(const arrow::Schema& source, const Schema& target,
+                                             AlignOptions options = {});
   // Zero copy for columns that are there. The result has exactly target.ToArrow()'s columns, in its order.
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Apply(const arrow::RecordBatch& batch) const;
   bool identity() const { return identity_; }

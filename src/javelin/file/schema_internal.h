@@ -23,10 +23,11 @@ inline constexpr std::string_view kOldPackedMetadata = "packed";
 bool IsTruthy(const std::map<std::string, std::string>& metadata, std::string_view key);
 
 // The Arrow type of a field with child fields. Corruption if the number or kind of children does not fit.
-arrow::Result<std::shared_ptr<arrow::DataType>> AssembleType(const std::string& logical_type,
-                                                             const std::vector<std::shared_ptr<arrow::Field>>& children);
+arrow::Result<std::shared_ptr<arrow::DataType>> AssembleType(
+    const std::string& logical_type, const std::vector<std::shared_ptr<arrow::Field>>& children);
 
 // The Arrow type of any field. NotSupported for an unknown logical type, Corruption as above.
-arrow::Result<std::shared_ptr<arrow::DataType>> BuildType(const std::string& logical_type, const std::vector<Field>& children);
+arrow::Result<std::shared_ptr<arrow::DataType>> BuildType(const std::string& logical_type,
+                                                          const std::vector<Field>& children);
 
 }  // namespace javelin::file

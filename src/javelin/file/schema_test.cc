@@ -71,7 +71,9 @@ std::shared_ptr<arrow::Schema> OneColumn(std::shared_ptr<arrow::DataType> type) 
   return arrow::schema({arrow::field("c", std::move(type))});
 }
 
-arrow::Result<Schema> ThroughProto(const Schema& schema) { return Schema::FromProto(schema.ToProto(), schema.metadata()); }
+arrow::Result<Schema> ThroughProto(const Schema& schema) {
+  return Schema::FromProto(schema.ToProto(), schema.metadata());
+}
 
 FieldProto Proto(int id, int parent, std::string name, std::string logical_type) {
   FieldProto field;
@@ -103,7 +105,8 @@ TEST(LogicalType, StorageOnlyNames) {
     EXPECT_TRUE(schema.fields()[0].type->Equals(*arrow::large_binary()));
     EXPECT_EQ(schema.ToProto()[0].logical_type(), name);
   }
-  Schema vectors = Schema::FromProto(std::vector<FieldProto>{Proto(0, -1, "c", "fixed_size_list:lance.bfloat16:4")}, {}).ValueOrDie();
+  Schema vectors = Schema::FromProto(std::vector<FieldProto>{Proto(0, -1, "c", "fixed_size_list:lance.bfloat16:4")}, {})
+                       .ValueOrDie();
   EXPECT_TRUE(vectors.fields()[0].type->Equals(*arrow::fixed_size_list(arrow::fixed_size_binary(2), 4)));
   Schema again = Schema::FromArrow(*vectors.ToArrow()).ValueOrDie();
   EXPECT_EQ(again.fields()[0].logical_type, "fixed_size_list:lance.bfloat16:4");
@@ -114,42 +117,54 @@ TEST(LogicalType, ViewsAndNonNullItemsTakeTheFormTheyComeBackIn) {
   auto arrow_schema = arrow::schema({arrow::field("s", arrow::utf8_view()), arrow::field("b", arrow::binary_view()),
                                      arrow::field("v", arrow::fixed_size_list(item, 4))});
   Schema schema = Schema::FromArrow(*arrow_schema).ValueOrDie();
-  EXPECT_TRUE(schema.ToArrow()->Equals(*arrow::schema({arrow::field("s", arrow::utf8()), arrow::field("b", arrow::binary()),
-                                                       arrow::field("v", arrow::fixed_size_list(arrow::float32(), 4))})));
+  EXPECT_TRUE(
+      schema.ToArrow()->Equals(*arrow::schema({arrow::field("s", arrow::utf8()), arrow::field("b", arrow::binary()),
+                                               arrow::field("v", arrow::fixed_size_list(arrow::float32(), 4))})));
 }
 
 TEST(LogicalType, UnknownNamesAreNotSupported) {
-  for (std::string name : {"", "int128", "timestamp:us", "timestamp:m:-", "decimal:64:3:1", "decimal:128:0:1", "decimal:128:x:1",
-                           "fixed_size_binary:0", "fixed_size_binary:", "fixed_size_binary:99999999999", "fixed_size_list:float:0",
-                           "fixed_size_list:float:-1", "fixed_size_list:string:2", "fixed_size_list:float", "dict:string:int32:true",
-                           "dict:string:float:false", "dict:timestamp:us:-:int32:false", "time32:us", "date32"}) {
+  for (std::string name :
+       {"", "int128", "timestamp:us", "timestamp:m:-", "decimal:64:3:1", "decimal:128:0:1", "decimal:128:x:1",
+        "fixed_size_binary:0", "fixed_size_binary:", "fixed_size_binary:99999999999", "fixed_size_list:float:0",
+        "fixed_size_list:float:-1", "fixed_size_list:string:2", "fixed_size_list:float", "dict:string:int32:true",
+        "dict:string:float:false", "dict:timestamp:us:-:int32:false", "time32:us", "date32"}) {
     auto schema = Schema::FromProto(std::vector<FieldProto>{Proto(0, -1, "odd", name)}, {});
     ExpectKind(schema.status(), ErrorKind::kNotSupported, "odd");
   }
   std::string deep = "float";
   for (int i = 0; i < 100; ++i) deep = "fixed_size_list:" + deep + ":1";
-  ExpectKind(Schema::FromProto(std::vector<FieldProto>{Proto(0, -1, "deep", deep)}, {}).status(), ErrorKind::kNotSupported, "deep");
+  ExpectKind(Schema::FromProto(std::vector<FieldProto>{Proto(0, -1, "deep", deep)}, {}).status(),
+             ErrorKind::kNotSupported, "deep");
 }
 
 TEST(LogicalType, TypesTheFormatCannotExpress) {
   std::vector<std::shared_ptr<arrow::DataType>> types = {
-      arrow::month_interval(), arrow::decimal32(5, 2), arrow::dense_union({arrow::field("a", arrow::int8())}),
-      arrow::run_end_encoded(arrow::int32(), arrow::int8()), arrow::list_view(arrow::int8()),
-      arrow::fixed_size_list(arrow::utf8(), 2), arrow::fixed_size_list(arrow::list(arrow::int8()), 2),
-      arrow::fixed_size_list(arrow::int8(), 0), arrow::dictionary(arrow::int8(), arrow::timestamp(arrow::TimeUnit::SECOND)),
-      arrow::map(arrow::utf8(), arrow::int8(), /*keys_sorted=*/true), arrow::list(arrow::month_interval())};
-  for (const auto& type : types) ExpectKind(Schema::FromArrow(*OneColumn(type)).status(), ErrorKind::kInvalidInput, "cannot be stored");
+      arrow::month_interval(),
+      arrow::decimal32(5, 2),
+      arrow::dense_union({arrow::field("a", arrow::int8())}),
+      arrow::run_end_encoded(arrow::int32(), arrow::int8()),
+      arrow::list_view(arrow::int8()),
+      arrow::fixed_size_list(arrow::utf8(), 2),
+      arrow::fixed_size_list(arrow::list(arrow::int8()), 2),
+      arrow::fixed_size_list(arrow::int8(), 0),
+      arrow::dictionary(arrow::int8(), arrow::timestamp(arrow::TimeUnit::SECOND)),
+      arrow::map(arrow::utf8(), arrow::int8(), /*keys_sorted=*/true),
+      arrow::list(arrow::month_interval())};
+  for (const auto& type : types)
+    ExpectKind(Schema::FromArrow(*OneColumn(type)).status(), ErrorKind::kInvalidInput, "cannot be stored");
 }
 
 std::shared_ptr<arrow::Schema> NestedArrowSchema() {
   auto point = arrow::struct_({arrow::field("x", arrow::float64()), arrow::field("y", arrow::float64(), false)});
-  return arrow::schema({arrow::field("id", arrow::int64(), false), arrow::field("tags", arrow::list(arrow::utf8())),
-                        arrow::field("points", arrow::large_list(arrow::field("item", point))),
-                        arrow::field("where", arrow::struct_({arrow::field("p", point), arrow::field("deep", arrow::list(arrow::list(arrow::int8())))})),
-                        arrow::field("m", arrow::map(arrow::utf8(), arrow::int32())),
-                        arrow::field("pairs", arrow::fixed_size_list(arrow::field("item", point), 2)),
-                        arrow::field("empty", arrow::struct_(arrow::FieldVector{}))},
-                       arrow::key_value_metadata({"k"}, {"v"}));
+  return arrow::schema(
+      {arrow::field("id", arrow::int64(), false), arrow::field("tags", arrow::list(arrow::utf8())),
+       arrow::field("points", arrow::large_list(arrow::field("item", point))),
+       arrow::field("where", arrow::struct_({arrow::field("p", point),
+                                             arrow::field("deep", arrow::list(arrow::list(arrow::int8())))})),
+       arrow::field("m", arrow::map(arrow::utf8(), arrow::int32())),
+       arrow::field("pairs", arrow::fixed_size_list(arrow::field("item", point), 2)),
+       arrow::field("empty", arrow::struct_(arrow::FieldVector{}))},
+      arrow::key_value_metadata({"k"}, {"v"}));
 }
 
 TEST(Schema, NestedFieldsGetPreOrderIdsAndComeBack) {
@@ -163,9 +178,10 @@ TEST(Schema, NestedFieldsGetPreOrderIdsAndComeBack) {
     logical_types.push_back(field.logical_type());
     parents.push_back(field.parent_id());
   }
-  EXPECT_THAT(logical_types, ElementsAre("int64", "list", "string", "large_list.struct", "struct", "double", "double", "struct", "struct",
-                                         "double", "double", "list", "list", "int8", "map", "struct", "string", "int32",
-                                         "fixed_size_list:struct:2", "struct", "double", "double", "struct"));
+  EXPECT_THAT(logical_types,
+              ElementsAre("int64", "list", "string", "large_list.struct", "struct", "double", "double", "struct",
+                          "struct", "double", "double", "list", "list", "int8", "map", "struct", "string", "int32",
+                          "fixed_size_list:struct:2", "struct", "double", "double", "struct"));
   EXPECT_THAT(parents, ElementsAre(-1, -1, 1, -1, 3, 4, 4, -1, 7, 8, 8, 7, 11, 12, -1, 14, 15, 15, -1, 18, 19, 19, -1));
   EXPECT_EQ(ThroughProto(schema).ValueOrDie(), schema);
   EXPECT_EQ(schema.MaxId(), FieldId(22));
@@ -179,7 +195,9 @@ TEST(Schema, IdsStartWhereAskedAndAreStampedAtEveryLevel) {
   Schema schema = Schema::FromArrow(*NestedArrowSchema(), FieldId(10)).ValueOrDie();
   EXPECT_EQ(schema.fields()[0].id, FieldId(10));
   auto stamped = schema.ToArrowWithIds();
-  auto id_of = [](const std::shared_ptr<arrow::Field>& field) { return field->metadata()->Get(std::string(kFieldIdMetadata)).ValueOrDie(); };
+  auto id_of = [](const std::shared_ptr<arrow::Field>& field) {
+    return field->metadata()->Get(std::string(kFieldIdMetadata)).ValueOrDie();
+  };
   EXPECT_EQ(id_of(stamped->field(1)), "11");
   EXPECT_EQ(id_of(stamped->field(1)->type()->field(0)), "12");
   EXPECT_EQ(id_of(stamped->field(4)->type()->field(0)->type()->field(1)), "27");
@@ -190,15 +208,18 @@ TEST(Schema, IdsStartWhereAskedAndAreStampedAtEveryLevel) {
 
 TEST(Schema, NamesMustBeUsable) {
   auto one = arrow::int8();
-  ExpectKind(Schema::FromArrow(*arrow::schema({arrow::field("", one)})).status(), ErrorKind::kInvalidInput, "empty name");
-  ExpectKind(Schema::FromArrow(*arrow::schema({arrow::field("a", one), arrow::field("a", one)})).status(), ErrorKind::kInvalidInput, "'a'");
+  ExpectKind(Schema::FromArrow(*arrow::schema({arrow::field("", one)})).status(), ErrorKind::kInvalidInput,
+             "empty name");
+  ExpectKind(Schema::FromArrow(*arrow::schema({arrow::field("a", one), arrow::field("a", one)})).status(),
+             ErrorKind::kInvalidInput, "'a'");
   ExpectKind(Schema::FromArrow(*arrow::schema({arrow::field("a.b", one)})).status(), ErrorKind::kInvalidInput, "'a.b'");
   ExpectKind(Schema::FromArrow(*OneColumn(arrow::struct_({arrow::field("z", one), arrow::field("z", one)}))).status(),
              ErrorKind::kInvalidInput, "'z'");
 }
 
 std::shared_ptr<arrow::Field> KeyField(std::string name, std::string key, std::string value, bool nullable = false) {
-  return arrow::field(std::move(name), arrow::int64(), nullable, arrow::key_value_metadata({std::move(key)}, {std::move(value)}));
+  return arrow::field(std::move(name), arrow::int64(), nullable,
+                      arrow::key_value_metadata({std::move(key)}, {std::move(value)}));
 }
 
 TEST(Schema, PrimaryKeyFromMetadata) {
@@ -211,12 +232,14 @@ TEST(Schema, PrimaryKeyFromMetadata) {
     EXPECT_EQ(schema.ToProto()[0].unenforced_primary_key_position(), 0u);
   }
   for (std::string value : {"false", "t", "2", ""}) {
-    EXPECT_FALSE(Schema::FromArrow(*arrow::schema({KeyField("k", flag, value)})).ValueOrDie().fields()[0].primary_key) << value;
+    EXPECT_FALSE(Schema::FromArrow(*arrow::schema({KeyField("k", flag, value)})).ValueOrDie().fields()[0].primary_key)
+        << value;
   }
-  Schema composite = Schema::FromArrow(*arrow::schema({KeyField("z", flag, "true"), KeyField("second", position, "2"),
-                                                       arrow::field("v", arrow::int8()), KeyField("first", position, "1"),
-                                                       KeyField("zero", position, "0")}))
-                         .ValueOrDie();
+  Schema composite =
+      Schema::FromArrow(*arrow::schema({KeyField("z", flag, "true"), KeyField("second", position, "2"),
+                                        arrow::field("v", arrow::int8()), KeyField("first", position, "1"),
+                                        KeyField("zero", position, "0")}))
+          .ValueOrDie();
   std::vector<std::string> names;
   for (const Field* field : composite.PrimaryKey()) names.push_back(field->name);
   EXPECT_THAT(names, ElementsAre("first", "second", "z", "zero"));
@@ -225,7 +248,8 @@ TEST(Schema, PrimaryKeyFromMetadata) {
 
 TEST(Schema, PrimaryKeyMustNotBeNullable) {
   std::string flag(kPrimaryKeyMetadata);
-  ExpectKind(Schema::FromArrow(*arrow::schema({KeyField("k", flag, "true", /*nullable=*/true)})).status(), ErrorKind::kInvalidInput, "'k'");
+  ExpectKind(Schema::FromArrow(*arrow::schema({KeyField("k", flag, "true", /*nullable=*/true)})).status(),
+             ErrorKind::kInvalidInput, "'k'");
   auto around = arrow::field("s", arrow::struct_({KeyField("k", flag, "true")}), /*nullable=*/true);
   ExpectKind(Schema::FromArrow(*arrow::schema({around})).status(), ErrorKind::kInvalidInput, "'k'");
   auto firm = arrow::field("s", arrow::struct_({KeyField("k", flag, "true")}), /*nullable=*/false);
@@ -265,8 +289,8 @@ TEST(Schema, BrokenFieldLists) {
 TEST(Schema, InnerFieldsOfABlobColumnAreNotFieldsOfTheTable) {
   FieldProto blob = Proto(1, -1, "b", "struct");
   (*blob.mutable_metadata())["lance-encoding:blob"] = "true";
-  std::vector<FieldProto> list = {Proto(0, -1, "a", "int64"), blob, Proto(-1, -1, "kind", "uint8"), Proto(-1, -1, "size", "uint64"),
-                                  Proto(6, -1, "c", "int64")};
+  std::vector<FieldProto> list = {Proto(0, -1, "a", "int64"), blob, Proto(-1, -1, "kind", "uint8"),
+                                  Proto(-1, -1, "size", "uint64"), Proto(6, -1, "c", "int64")};
   // Only those directly behind the blob are skipped.
   Schema schema = Schema::FromProto(list, {}).ValueOrDie();
   ASSERT_EQ(schema.fields().size(), 3u);
@@ -282,7 +306,8 @@ TEST(Schema, ExtensionTypesAreStoredAsStorageAndMetadata) {
   Schema schema = Schema::FromProto(std::vector<FieldProto>{proto}, {}).ValueOrDie();
   EXPECT_EQ(schema.fields()[0].metadata.at("ARROW:extension:name"), "arrow.uuid");
   EXPECT_EQ(schema.ToProto()[0].extension_name(), "arrow.uuid");
-  auto json = arrow::field("j", arrow::large_binary(), true, arrow::key_value_metadata({"ARROW:extension:name"}, {"lance.json"}));
+  auto json = arrow::field("j", arrow::large_binary(), true,
+                           arrow::key_value_metadata({"ARROW:extension:name"}, {"lance.json"}));
   EXPECT_EQ(Schema::FromArrow(*arrow::schema({json})).ValueOrDie().fields()[0].logical_type, "json");
 }
 

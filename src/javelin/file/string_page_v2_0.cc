@@ -174,7 +174,8 @@ class DictionaryPage final : public PageReader {
     for (size_t i = 0; i < rows.size(); ++i) {
       for (uint64_t row = 0; row < rows[i].count; ++row) {
         const uint64_t index = LoadUnsigned(pieces[i].bytes + row * index_bytes, index_bytes);
-        if (index > num_items_) return Corruption("a value has index {} in a dictionary of {} items", index, num_items_);
+        if (index > num_items_)
+          return Corruption("a value has index {} in a dictionary of {} items", index, num_items_);
         // A column of nulls only has one item, which is null too.
         if (index == 0 || IsNull(items_, ends, index - 1)) {
           ARROW_RETURN_NOT_OK(out.validity().AppendNull(1));

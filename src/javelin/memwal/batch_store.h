@@ -21,8 +21,9 @@ struct StoredBatch {
   uint64_t end_row() const;
 };
 
-// One producer at a time (the writer's state lock or the replay); any number of readers. Slots are written first, then one
-// release store of the committed count makes them readable, so a put of several batches appears whole or not at all.
+// One producer at a time (the writer's state lock or the replay); any number of readers. Slots are written first, then
+// one release store of the committed count makes them readable, so a put of several batches appears whole or not at
+// all.
 class BatchStore {
  public:
   // `global_offset`: number of this writer's batches before this store; fixed for ever.

@@ -13,7 +13,8 @@ namespace {
 std::shared_ptr<arrow::RecordBatch> Numbers(int64_t first, int64_t rows) {
   arrow::Int64Builder builder;
   for (int64_t i = 0; i < rows; ++i) EXPECT_TRUE(builder.Append(first + i).ok());
-  return arrow::RecordBatch::Make(arrow::schema({arrow::field("n", arrow::int64())}), rows, {builder.Finish().ValueOrDie()});
+  return arrow::RecordBatch::Make(arrow::schema({arrow::field("n", arrow::int64())}), rows,
+                                  {builder.Finish().ValueOrDie()});
 }
 
 TEST(SegmentedArray, ElementsKeepTheirPlace) {

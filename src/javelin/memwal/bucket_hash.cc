@@ -42,7 +42,8 @@ uint32_t HashBytes(std::string_view bytes) {
     for (int i = 3; i >= 0; --i) word = word << 8 | static_cast<uint8_t>(bytes[at + i]);
     hash = Step(hash, word);
   }
-  for (; at < bytes.size(); ++at) hash = Step(hash, static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(bytes[at]))));
+  for (; at < bytes.size(); ++at)
+    hash = Step(hash, static_cast<uint32_t>(static_cast<int32_t>(static_cast<int8_t>(bytes[at]))));
   return Finish(hash, static_cast<uint32_t>(bytes.size()));
 }
 
@@ -92,7 +93,8 @@ HashFunction FunctionFor(arrow::Type::type type) {
     case arrow::Type::FLOAT:
       return [](const arrow::Array& values, int64_t row) { return HashFloat(ValueAt<arrow::FloatType>(values, row)); };
     case arrow::Type::DOUBLE:
-      return [](const arrow::Array& values, int64_t row) { return HashDouble(ValueAt<arrow::DoubleType>(values, row)); };
+      return
+          [](const arrow::Array& values, int64_t row) { return HashDouble(ValueAt<arrow::DoubleType>(values, row)); };
     case arrow::Type::STRING:
       return [](const arrow::Array& values, int64_t row) {
         return HashBytes(static_cast<const arrow::StringArray&>(values).GetView(row));

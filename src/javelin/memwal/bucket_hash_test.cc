@@ -41,8 +41,14 @@ std::vector<Vector> HashesOfThePeer() {
       {uint8(), "[255]", {1815112793}, {9}},
       {uint32(), "[4294967295]", {1982413648}, {0}},
       {uint64(), "[18446744073709551615]", {1651860712}, {8}},
-      {float32(), "[0, -0.0, 1, NaN, -1.5]", {593689054, 593689054, 1704440016, 1927335251, 77152391}, {14, 14, 0, 3, 7}},
-      {float64(), "[0, -0.0, 1, NaN, -1.5]", {1669671676, 1669671676, 2005098639, 1428788237, 3067565}, {12, 12, 15, 13, 13}},
+      {float32(),
+       "[0, -0.0, 1, NaN, -1.5]",
+       {593689054, 593689054, 1704440016, 1927335251, 77152391},
+       {14, 14, 0, 3, 7}},
+      {float64(),
+       "[0, -0.0, 1, NaN, -1.5]",
+       {1669671676, 1669671676, 2005098639, 1428788237, 3067565},
+       {12, 12, 15, 13, 13}},
       {date32(), "[17486]", {1087118125}, {13}},
       {timestamp(TimeUnit::MICRO), "[1510871468000000]", {99539207}, {7}},
       {timestamp(TimeUnit::NANO, "UTC"), "[1510871468000000000]", {1409733579}, {11}},
@@ -88,7 +94,8 @@ TEST(BucketHash, BucketsOf8And1024) {
   for (const Buckets& test : cases) {
     auto values = Column(test.type, test.values);
     EXPECT_TRUE(EvaluateBucket(*values, 8).ValueOrDie()->Equals(Column(arrow::int32(), test.of_8))) << test.values;
-    EXPECT_TRUE(EvaluateBucket(*values, 1024).ValueOrDie()->Equals(Column(arrow::int32(), test.of_1024))) << test.values;
+    EXPECT_TRUE(EvaluateBucket(*values, 1024).ValueOrDie()->Equals(Column(arrow::int32(), test.of_1024)))
+        << test.values;
   }
 }
 

@@ -17,7 +17,8 @@ class Lookup {
       if (column == nullptr) return InvalidInput("the keys must hold the column '{}' exactly once", name);
       const auto& type = view_.base->schema().FindByName(name)->type;
       if (!column->type()->Equals(type)) {
-        return InvalidInput("key column '{}' is {}, the table's is {}", name, column->type()->ToString(), type->ToString());
+        return InvalidInput("key column '{}' is {}, the table's is {}", name, column->type()->ToString(),
+                            type->ToString());
       }
       if (column->null_count() > 0) return InvalidInput("key column '{}' holds a null", name);
       columns.push_back(std::move(column));
@@ -28,7 +29,8 @@ class Lookup {
     return arrow::Status::OK();
   }
 
-  // Newest generation first; the first hit decides, a tombstone as well as a row. What is left over is asked of the base table.
+  // Newest generation first; the first hit decides, a tombstone as well as a row. What is left over is asked of the
+  // base table.
   arrow::Status SearchMemory() {
     for (size_t i = 0; i < encoded_.size(); ++i) {
       if (number_of_.at(encoded_[i]) != i) continue;
@@ -62,7 +64,8 @@ class Lookup {
       if (row != nullptr) pieces.push_back(arrow::RecordBatch::Make(schema, 1, row->columns()));
     }
     if (pieces.empty()) return arrow::RecordBatch::MakeEmpty(schema);
-    if (schema->num_fields() == 0) return arrow::RecordBatch::Make(schema, static_cast<int64_t>(pieces.size()), arrow::ArrayVector{});
+    if (schema->num_fields() == 0)
+      return arrow::RecordBatch::Make(schema, static_cast<int64_t>(pieces.size()), arrow::ArrayVector{});
     return arrow::ConcatenateRecordBatches(pieces);
   }
 
@@ -120,8 +123,10 @@ class Lookup {
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> GetFresh(const FreshView::Impl& view, const arrow::RecordBatch& keys,
                                                             const std::optional<std::vector<std::string>>& columns) {
-  if (view.key_names.empty()) return InvalidInput("{} has no primary key; rows cannot be looked up by key", view.base->uri());
-  if (!view.keys.has_value()) return NotSupported("the primary key of {} has a type that cannot be looked up", view.base->uri());
+  if (view.key_names.empty())
+    return InvalidInput("{} has no primary key; rows cannot be looked up by key", view.base->uri());
+  if (!view.keys.has_value())
+    return NotSupported("the primary key of {} has a type that cannot be looked up", view.base->uri());
   ARROW_ASSIGN_OR_RAISE(auto target, view.Project(columns));
   Lookup lookup(view, std::move(target));
   ARROW_RETURN_NOT_OK(lookup.AddKeys(keys));

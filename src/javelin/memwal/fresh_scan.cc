@@ -36,7 +36,8 @@ class MemoryScan {
   }
 
  private:
-  // Newest version of its key, in this MemTable and over the newer ones of the shard, and not deleted. Without a key every row.
+  // Newest version of its key, in this MemTable and over the newer ones of the shard, and not deleted. Without a key
+  // every row.
   static std::vector<bool> LiveRows(const ShardMemory& memory, size_t index, const StoredBatch& stored) {
     const MemTableView& view = memory.tables[index];
     const KeyIndex* keys = view.table->key_index();
@@ -46,8 +47,8 @@ class MemoryScan {
     for (int64_t i = 0; i < stored.batch->num_rows(); ++i) {
       const uint64_t row = stored.first_row + static_cast<uint64_t>(i);
       const HashedKey key = keys->KeyOf(row);
-      live[i] = !view.table->IsTombstone(*stored.batch, i) && (once || keys->FindNewest(key, view.visible_rows) == row) &&
-                !memory.Holds(key, index);
+      live[i] = !view.table->IsTombstone(*stored.batch, i) &&
+                (once || keys->FindNewest(key, view.visible_rows) == row) && !memory.Holds(key, index);
     }
     return live;
   }
@@ -58,7 +59,8 @@ class MemoryScan {
   uint64_t batch_ = 0;
 };
 
-// The base table without the rows that memory has newer versions of. Nothing is read before the first batch is asked for.
+// The base table without the rows that memory has newer versions of. Nothing is read before the first batch is asked
+// for.
 class BaseScan {
  public:
   BaseScan(const FreshView::Impl& view, std::vector<std::string> columns, const ScanOptions& options)
@@ -113,8 +115,8 @@ class BaseScan {
 
   const FreshView::Impl& view_;
   ScanOptions options_;
-  const size_t num_columns_;   // asked for
-  size_t num_read_ = 0;        // with the key columns that are read only to be checked
+  const size_t num_columns_;  // asked for
+  size_t num_read_ = 0;       // with the key columns that are read only to be checked
   std::vector<int> key_columns_;
   std::shared_ptr<arrow::RecordBatchReader> reader_;
 };
@@ -123,9 +125,13 @@ class BaseScan {
 class FreshScan final : public arrow::RecordBatchReader {
  public:
   FreshScan(std::shared_ptr<const FreshView::Impl> view, file::Schema target, const ScanOptions& options)
-      : view_(std::move(view)), schema_(OutputSchema(target, options)), memory_(*view_, target),
-        base_(*view_, Names(target), options), batch_rows_(static_cast<int64_t>(std::clamp<uint64_t>(options.batch_rows, 1, INT32_MAX))),
-        skip_(options.offset), left_(options.limit) {}
+      : view_(std::move(view)),
+        schema_(OutputSchema(target, options)),
+        memory_(*view_, target),
+        base_(*view_, Names(target), options),
+        batch_rows_(static_cast<int64_t>(std::clamp<uint64_t>(options.batch_rows, 1, INT32_MAX))),
+        skip_(options.offset),
+        left_(options.limit) {}
 
   std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
 

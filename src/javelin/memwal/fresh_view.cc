@@ -3,7 +3,6 @@
 #include "javelin/base/error.h"
 #include "javelin/memwal/fresh_view_internal.h"
 #include "javelin/memwal/shard_listing.h"
-#include "javelin/memwal/shard_listing.h"
 #include "javelin/memwal/writer_registry.h"
 #include "javelin/table/mem_wal_details.h"
 
@@ -13,8 +12,8 @@ namespace {
 
 using Manifests = std::vector<ShardManifest>;
 
-// Step 1: what the writers of this session hold. A writer that ends meanwhile has left its rows in the log, like one of another
-// process.
+// Step 1: what the writers of this session hold. A writer that ends meanwhile has left its rows in the log, like one of
+// another process.
 arrow::Result<std::vector<ShardMemory>> ReadMemory(const std::vector<std::shared_ptr<WriterState>>& writers) {
   std::vector<ShardMemory> shards;
   for (const auto& writer : writers) {
@@ -38,7 +37,8 @@ arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& r
 }
 
 // Step 4: every generation must be in the base table or in memory; reading a part of a shard would lose rows silently.
-arrow::Status CheckNothingElse(const Manifests& manifests, const std::vector<ShardMemory>& shards, const Dataset& base) {
+arrow::Status CheckNothingElse(const Manifests& manifests, const std::vector<ShardMemory>& shards,
+                               const Dataset& base) {
   ARROW_ASSIGN_OR_RAISE(const auto details, table::ReadMemWalDetails(base.manifest()));
   for (const ShardManifest& manifest : manifests) {
     const std::string shard = manifest.shard_id.ToString();
@@ -50,11 +50,13 @@ arrow::Status CheckNothingElse(const Manifests& manifests, const std::vector<Sha
     for (const auto& sstable : manifest.sstables) {
       if (sstable.generation <= compacted) continue;
       if (oldest_in_memory.has_value() && sstable.generation >= *oldest_in_memory) continue;
-      return MakeError(ErrorKind::kNotSupported,
-                       fmt::format("shard {} holds generation {} in the SSTable {}, which is not compacted into the table yet; reading "
-                                   "SSTables is not handled yet",
-                                   shard, sstable.generation, sstable.path),
-                       {{"shard", shard}, {"generation", fmt::format("{}", sstable.generation)}, {"path", sstable.path}});
+      return MakeError(
+          ErrorKind::kNotSupported,
+          fmt::format(
+              "shard {} holds generation {} in the SSTable {}, which is not compacted into the table yet; reading "
+              "SSTables is not handled yet",
+              shard, sstable.generation, sstable.path),
+          {{"shard", shard}, {"generation", fmt::format("{}", sstable.generation)}, {"path", sstable.path}});
     }
   }
   return arrow::Status::OK();
@@ -70,13 +72,16 @@ arrow::Status CheckKeys(const FreshView::Impl& view, const std::vector<const fil
         const file::Field& field = schemas.storage_fields().fields()[schemas.key_columns()[i]];
         same = field.id == key[i]->id && field.type->Equals(key[i]->type);
       }
-      if (!same) return NotSupported("the primary key of {} was changed while shard {} has a writer", view.base->uri(), memory.shard);
+      if (!same)
+        return NotSupported("the primary key of {} was changed while shard {} has a writer", view.base->uri(),
+                            memory.shard);
     }
   }
   return arrow::Status::OK();
 }
 
-arrow::Result<std::shared_ptr<const FreshView::Impl>> Assemble(std::vector<ShardMemory> shards, const Manifests& manifests,
+arrow::Result<std::shared_ptr<const FreshView::Impl>> Assemble(std::vector<ShardMemory> shards,
+                                                               const Manifests& manifests,
                                                                std::shared_ptr<Dataset> base) {
   ARROW_RETURN_NOT_OK(CheckNothingElse(manifests, shards, *base));
   auto view = std::make_shared<FreshView::Impl>();
@@ -113,7 +118,8 @@ arrow::Result<std::shared_ptr<FreshView>> FreshView::OpenForWriter(const ShardWr
   ARROW_ASSIGN_OR_RAISE(auto tables, writer.Snapshot());
   ARROW_ASSIGN_OR_RAISE(auto manifest, writer.Manifest());
   ARROW_ASSIGN_OR_RAISE(auto base, writer.dataset().CheckoutLatest());
-  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble({{writer.shard_id(), std::move(tables)}}, {std::move(manifest)}, std::move(base)));
+  ARROW_ASSIGN_OR_RAISE(auto impl,
+                        Assemble({{writer.shard_id(), std::move(tables)}}, {std::move(manifest)}, std::move(base)));
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 
@@ -125,8 +131,8 @@ arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> FreshView::Scan(const S
   return MakeFreshScan(impl_, options);
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> FreshView::Get(const arrow::RecordBatch& keys,
-                                                                  const std::optional<std::vector<std::string>>& columns) const {
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> FreshView::Get(
+    const arrow::RecordBatch& keys, const std::optional<std::vector<std::string>>& columns) const {
   return GetFresh(*impl_, keys, columns);
 }
 
@@ -163,7 +169,8 @@ bool FreshView::Impl::has_memory() const {
 }
 
 bool FreshView::Impl::Blocks(const HashedKey& key) const {
-  return std::any_of(shards.begin(), shards.end(), [&](const ShardMemory& memory) { return memory.Holds(key, memory.tables.size()); });
+  return std::any_of(shards.begin(), shards.end(),
+                     [&](const ShardMemory& memory) { return memory.Holds(key, memory.tables.size()); });
 }
 
 arrow::Result<file::Schema> FreshView::Impl::Project(const std::optional<std::vector<std::string>>& columns) const {
@@ -171,7 +178,8 @@ arrow::Result<file::Schema> FreshView::Impl::Project(const std::optional<std::ve
   return base->schema().Select(*columns);
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> Filter(const std::shared_ptr<arrow::RecordBatch>& batch, const std::vector<bool>& keep) {
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> Filter(const std::shared_ptr<arrow::RecordBatch>& batch,
+                                                          const std::vector<bool>& keep) {
   const int64_t kept = std::count(keep.begin(), keep.end(), true);
   if (kept == batch->num_rows()) return batch;
   if (batch->num_columns() == 0 || kept == 0) return batch->Slice(0, kept);
@@ -198,7 +206,8 @@ arrow::Status MemoryRows::Prepare(const ShardSchemas& schemas) {
   return arrow::Status::OK();
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> MemoryRows::Take(const MemTable& table, const arrow::RecordBatch& batch,
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> MemoryRows::Take(const MemTable& table,
+                                                                    const arrow::RecordBatch& batch,
                                                                     const std::vector<bool>& keep) {
   ARROW_RETURN_NOT_OK(Prepare(table.schemas()));
   ARROW_ASSIGN_OR_RAISE(const auto selected, batch.SelectColumns(columns_));

@@ -13,7 +13,8 @@
 
 namespace javelin::memwal {
 
-// What one shard holds in memory, newest generation first; each MemTable bounded to what was visible when the view was made.
+// What one shard holds in memory, newest generation first; each MemTable bounded to what was visible when the view was
+// made.
 struct ShardMemory {
   std::string shard;
   std::vector<MemTableView> tables;
@@ -25,8 +26,8 @@ struct ShardMemory {
 struct FreshView::Impl {
   std::shared_ptr<Dataset> base;
   std::vector<ShardMemory> shards;
-  std::optional<KeyEncoder> keys;         // of the base table's primary key; absent without one
-  std::vector<std::string> key_names;     // in key order, by their names in the base schema
+  std::optional<KeyEncoder> keys;      // of the base table's primary key; absent without one
+  std::vector<std::string> key_names;  // in key order, by their names in the base schema
 
   // True if some MemTable holds a visible row.
   bool has_memory() const;
@@ -39,8 +40,8 @@ struct FreshView::Impl {
   arrow::Result<file::Schema> Project(const std::optional<std::vector<std::string>>& columns) const;
 };
 
-// Brings rows of MemTables to columns of the base table as it is now: matched by field id, so a column added since is null, a
-// renamed one keeps its values, a dropped one is gone.
+// Brings rows of MemTables to columns of the base table as it is now: matched by field id, so a column added since is
+// null, a renamed one keeps its values, a dropped one is gone.
 class MemoryRows {
  public:
   explicit MemoryRows(file::Schema target) : target_(std::move(target)) {}
@@ -59,7 +60,8 @@ class MemoryRows {
 };
 
 // The rows of the batch with `keep[i]`; the batch itself if that is all of them.
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> Filter(const std::shared_ptr<arrow::RecordBatch>& batch, const std::vector<bool>& keep);
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> Filter(const std::shared_ptr<arrow::RecordBatch>& batch,
+                                                          const std::vector<bool>& keep);
 
 // The rows of a view, newest generation first, the base table last; see FreshView::Scan.
 arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> MakeFreshScan(std::shared_ptr<const FreshView::Impl> view,

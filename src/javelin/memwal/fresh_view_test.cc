@@ -137,12 +137,16 @@ TEST(FreshView, GetInTheOrderAsked) {
     EXPECT_EQ(get("[[3], [99]]"), "") << "deleted and unknown keys are absent";
     EXPECT_EQ(get("[]"), "");
     EXPECT_EQ(Text(*Must(view->Get(*Keys("[[1], [7]]"), std::vector<std::string>{"text"}))), "base v2");
-    const auto extra = Batch(arrow::schema({arrow::field("other", arrow::utf8()), arrow::field("id", arrow::int64())}), R"([["x", 1]])");
+    const auto extra = Batch(arrow::schema({arrow::field("other", arrow::utf8()), arrow::field("id", arrow::int64())}),
+                             R"([["x", 1]])");
     EXPECT_EQ(Text(*Must(view->Get(*extra))), "1:base") << "further columns of the keys are ignored";
     const auto invalid = ErrorKind::kInvalidInput;
-    ExpectError(view->Get(*Batch(arrow::schema({arrow::field("x", arrow::int64())}), "[[1]]")).status(), invalid, "'id'");
-    ExpectError(view->Get(*Batch(arrow::schema({arrow::field("id", arrow::int32())}), "[[1]]")).status(), invalid, "int32");
-    ExpectError(view->Get(*Batch(arrow::schema({arrow::field("id", arrow::int64())}), "[[null]]")).status(), invalid, "null");
+    ExpectError(view->Get(*Batch(arrow::schema({arrow::field("x", arrow::int64())}), "[[1]]")).status(), invalid,
+                "'id'");
+    ExpectError(view->Get(*Batch(arrow::schema({arrow::field("id", arrow::int32())}), "[[1]]")).status(), invalid,
+                "int32");
+    ExpectError(view->Get(*Batch(arrow::schema({arrow::field("id", arrow::int64())}), "[[null]]")).status(), invalid,
+                "null");
     ExpectError(view->Get(*Keys("[[1]]"), std::vector<std::string>{"nothing"}).status(), invalid, "nothing");
   });
 }
@@ -195,9 +199,11 @@ TEST(FreshView, EveryViewIsAPrefixOfThePuts) {
         const auto view = Must(FreshView::OpenForWriter(*writer));
         const auto rows = Collect(view->Scan(Columns({"id"})));
         std::set<int64_t> ids;
-        for (int64_t i = 0; i < rows->num_rows(); ++i) ids.insert(static_cast<const arrow::Int64Array&>(*rows->column(0)).Value(i));
+        for (int64_t i = 0; i < rows->num_rows(); ++i)
+          ids.insert(static_cast<const arrow::Int64Array&>(*rows->column(0)).Value(i));
         EXPECT_EQ(ids.size(), static_cast<size_t>(rows->num_rows()));
-        EXPECT_TRUE(ids.empty() || *ids.rbegin() + 1 == static_cast<int64_t>(ids.size())) << "not a prefix, seed " << seed;
+        EXPECT_TRUE(ids.empty() || *ids.rbegin() + 1 == static_cast<int64_t>(ids.size()))
+            << "not a prefix, seed " << seed;
         EXPECT_GE(ids.size(), before);
         before = ids.size();
         process.runtime().Sleep(std::chrono::milliseconds(7));
@@ -221,7 +227,8 @@ TEST(FreshView, ReadingWritesNothing) {
     (void)Must(view->Get(*Keys("[[1], [2]]")));
     (void)Must(view->CountRows());
     (void)Scan(*Must(FreshView::OpenForWriter(*writer)));
-    for (const auto& request : world.Take()) EXPECT_THAT(request, testing::AnyOf(HasSubstr("get"), HasSubstr("head"), HasSubstr("list")));
+    for (const auto& request : world.Take())
+      EXPECT_THAT(request, testing::AnyOf(HasSubstr("get"), HasSubstr("head"), HasSubstr("list")));
   });
 }
 
@@ -328,7 +335,8 @@ void CommitSchema(World& world, const Dataset& table, file::Schema schema) {
   manifest.version = manifest.version.Next();
   manifest.schema = std::move(schema);
   const std::string name = fmt::format("{:020}.manifest", UINT64_MAX - manifest.version.value());
-  ASSERT_OK(world.store->raw().PutIfAbsent(table.Key("_versions/" + name), Must(table::EncodeManifestFile(manifest, ""))));
+  ASSERT_OK(
+      world.store->raw().PutIfAbsent(table.Key("_versions/" + name), Must(table::EncodeManifestFile(manifest, ""))));
 }
 
 TEST(FreshView, RowsInMemoryFollowASchemaThatChanges) {
@@ -340,14 +348,17 @@ TEST(FreshView, RowsInMemoryFollowASchemaThatChanges) {
     auto table = process.Table();
     std::vector<file::Field> fields = table->schema().fields();
     fields[1].name = "words";
-    const auto added = Must(file::Schema::FromArrow(*arrow::schema({arrow::field("extra", arrow::int32())}), FieldId(7)));
+    const auto added =
+        Must(file::Schema::FromArrow(*arrow::schema({arrow::field("extra", arrow::int32())}), FieldId(7)));
     fields.push_back(added.fields()[0]);
     CommitSchema(world, *table, file::Schema(fields, {}));
     table = process.Table();
     EXPECT_EQ(table->arrow_schema()->field_names(), (std::vector<std::string>{"id", "words", "extra"}));
-    EXPECT_EQ(process.Fresh(), "1:base:null 2:memory:null 3:memory:null") << "a renamed column keeps its values, an added one is null";
+    EXPECT_EQ(process.Fresh(), "1:base:null 2:memory:null 3:memory:null")
+        << "a renamed column keeps its values, an added one is null";
     const auto view = Must(FreshView::Open(*table));
-    EXPECT_EQ(Text(*Must(view->Get(*Keys("[[3], [1]]"), std::vector<std::string>{"extra", "words"}))), "null:memory null:base");
+    EXPECT_EQ(Text(*Must(view->Get(*Keys("[[3], [1]]"), std::vector<std::string>{"extra", "words"}))),
+              "null:memory null:base");
     fields.erase(fields.begin() + 1);
     CommitSchema(world, *table, file::Schema(fields, {}));
     EXPECT_EQ(process.Fresh(), "1:null 2:null 3:null") << "a dropped column is gone";
@@ -357,11 +368,11 @@ TEST(FreshView, RowsInMemoryFollowASchemaThatChanges) {
     // Reopened under the new schema: what the log holds of the old one follows.
     auto next = process.Open();
     EXPECT_EQ(ReadBack(*next), "1:null 2:null 3:null 4:null");
-    ASSERT_OK(next->Put({Batch(arrow::schema({arrow::field("id", arrow::int64()), arrow::field("extra", arrow::int32())}), "[[3, 33]]")}));
+    ASSERT_OK(next->Put({Batch(
+        arrow::schema({arrow::field("id", arrow::int64()), arrow::field("extra", arrow::int32())}), "[[3, 33]]")}));
     EXPECT_EQ(process.Fresh(), "1:null 2:null 3:33 4:null");
   });
 }
-
 
 file::Schema Evolved(const arrow::FieldVector& fields, const std::vector<int32_t>& ids) {
   auto schema = Must(file::Schema::FromArrow(*arrow::schema(fields)));
@@ -384,12 +395,14 @@ TEST(MemoryRows, ColumnsAreMatchedByFieldId) {
     };
     const auto id = KeyedSchema()->field(0);
     EXPECT_EQ(Text(*Must(take(Evolved({id, arrow::field("renamed", arrow::utf8())}, {0, 1})))), "1:a 3:c");
-    EXPECT_EQ(Text(*Must(take(Evolved({arrow::field("added", arrow::int32()), id, arrow::field("text", arrow::utf8())}, {5, 0, 1})))),
+    EXPECT_EQ(Text(*Must(take(Evolved({arrow::field("added", arrow::int32()), id, arrow::field("text", arrow::utf8())},
+                                      {5, 0, 1})))),
               "null:1:a null:3:c");
     EXPECT_EQ(Text(*Must(take(Evolved({id}, {0})))), "1 3") << "a dropped column is gone";
     EXPECT_EQ(Text(*Must(take(Evolved({id, arrow::field("text", arrow::utf8())}, {0, 9})))), "1:null 3:null")
         << "a new column under an old name is another column";
-    EXPECT_FALSE(take(Evolved({id, arrow::field("text", arrow::int64())}, {0, 1})).ok()) << "a changed type is no match";
+    EXPECT_FALSE(take(Evolved({id, arrow::field("text", arrow::int64())}, {0, 1})).ok())
+        << "a changed type is no match";
   });
 }
 

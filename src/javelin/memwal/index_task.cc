@@ -28,19 +28,22 @@ arrow::Status IndexTask::Run(GlobalBatch target) {
     const auto status = Apply(*table);
     if (status.ok()) continue;
     // The rows are in some indexes and not in others: no retry is right, only a rebuild from the log.
-    state_->Poison(AsKind(status, ErrorKind::kFencedPersistenceFailure,
-                          "an index could not take the rows; reopen the writer, which rebuilds the indexes from the log"));
+    state_->Poison(
+        AsKind(status, ErrorKind::kFencedPersistenceFailure,
+               "an index could not take the rows; reopen the writer, which rebuilds the indexes from the log"));
     return state_->poison();
   }
   if (set->active()->store().global_end() < target) {
-    state_->Poison(MakeError(ErrorKind::kFencedPersistenceFailure,
-                             fmt::format("batches below {} are to be indexed, but only {} exist: a bug; reopen the writer", target,
-                                         set->active()->store().global_end())));
+    state_->Poison(
+        MakeError(ErrorKind::kFencedPersistenceFailure,
+                  fmt::format("batches below {} are to be indexed, but only {} exist: a bug; reopen the writer", target,
+                              set->active()->store().global_end())));
   }
   return state_->poison();
 }
 
-// All that the table holds, so that one job serves every put that came meanwhile; the later ones find nothing left to do.
+// All that the table holds, so that one job serves every put that came meanwhile; the later ones find nothing left to
+// do.
 arrow::Status IndexTask::Apply(MemTable& table) {
   const LocalBatch end = table.store().committed();
   if (end <= table.indexed()) return arrow::Status::OK();

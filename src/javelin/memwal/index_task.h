@@ -9,8 +9,8 @@
 
 namespace javelin::memwal {
 
-// Every request names a global batch count, none names a table: it is handled by bringing the tables up to it, oldest first. So
-// requests may arrive in any order, yet rows become readable in the order of the puts.
+// Every request names a global batch count, none names a table: it is handled by bringing the tables up to it, oldest
+// first. So requests may arrive in any order, yet rows become readable in the order of the puts.
 class IndexTask {
  public:
   IndexTask(std::shared_ptr<WriterState> state, WriterCounters* counters);

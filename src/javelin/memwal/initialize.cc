@@ -41,7 +41,8 @@ arrow::Result<const file::Field*> FindColumn(const file::Schema& schema, const s
   while (start <= path.size()) {
     size_t dot = std::min(path.find('.', start), path.size());
     std::string_view name = std::string_view(path).substr(start, dot - start);
-    auto next = std::find_if(level->begin(), level->end(), [&](const file::Field& field) { return field.name == name; });
+    auto next =
+        std::find_if(level->begin(), level->end(), [&](const file::Field& field) { return field.name == name; });
     if (next == level->end()) return InvalidInput("sharding column '{}' is not a column of the table", path);
     found = &*next;
     level = &found->children;
@@ -51,7 +52,8 @@ arrow::Result<const file::Field*> FindColumn(const file::Schema& schema, const s
 }
 
 arrow::Status UnusableType(const std::string& column, const file::Field& field) {
-  return InvalidInput("sharding column '{}' has type {}, which cannot be used as a shard key", column, field.type->ToString());
+  return InvalidInput("sharding column '{}' has type {}, which cannot be used as a shard key", column,
+                      field.type->ToString());
 }
 
 // The spec of the chosen mode and how many shards it makes (0 = open-ended).
@@ -91,13 +93,15 @@ arrow::Result<Sharding> ResolveSharding(const file::Schema& schema, const Initia
     ARROW_ASSIGN_OR_RAISE(const file::Field* column, FindColumn(schema, *options.identity_column));
     std::string_view type_name = IdentityTypeName(*column->type);
     if (type_name.empty()) return UnusableType(*options.identity_column, *column);
-    return OneField({.source_ids = {column->id.value()}, .transform = "identity", .result_type = std::string(type_name)}, 0);
+    return OneField(
+        {.source_ids = {column->id.value()}, .transform = "identity", .result_type = std::string(type_name)}, 0);
   }
   return Sharding{};
 }
 
 // The named indexes, each once, in the order given.
-arrow::Result<std::vector<std::string>> CheckMaintained(const table::Manifest& manifest, const std::vector<std::string>& names) {
+arrow::Result<std::vector<std::string>> CheckMaintained(const table::Manifest& manifest,
+                                                        const std::vector<std::string>& names) {
   std::vector<std::string> maintained;
   for (const std::string& name : names) {
     const table::IndexEntry* index = manifest.FindIndex(name);
@@ -111,7 +115,8 @@ arrow::Result<std::vector<std::string>> CheckMaintained(const table::Manifest& m
 
 arrow::Result<std::map<std::string, std::string>> StoredDefaults(const WriterOptions& options) {
   if (options == WriterOptions{}) return std::map<std::string, std::string>{};
-  if (options.shard_spec_id.has_value()) return InvalidInput("shard_spec_id belongs to one writer; it cannot be a default of the table");
+  if (options.shard_spec_id.has_value())
+    return InvalidInput("shard_spec_id belongs to one writer; it cannot be a default of the table");
   ARROW_ASSIGN_OR_RAISE(ResolvedWriterOptions resolved, ResolveWriterOptions(options, {}));
   return ToStoredDefaults(resolved);
 }
@@ -142,7 +147,8 @@ arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const
   int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(runtime.WallTime()).count();
   table::Transaction transaction;
   transaction.read_version = dataset.version();
-  transaction.operation = table::CreateIndex{.new_indices = {table::MakeMemWalIndexEntry(details, uuid, dataset.version().value(), now_ms)}};
+  transaction.operation = table::CreateIndex{
+      .new_indices = {table::MakeMemWalIndexEntry(details, uuid, dataset.version().value(), now_ms)}};
   auto committed = dataset.Commit(std::move(transaction));
   if (HasKind(committed.status(), ErrorKind::kRetryableConflict)) {
     ARROW_ASSIGN_OR_RAISE(auto latest, dataset.CheckoutLatest());

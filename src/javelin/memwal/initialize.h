@@ -26,8 +26,8 @@ struct InitializeOptions {
   WriterOptions writer_defaults;
 };
 
-// InvalidInput: already initialised, no such column or index, unusable type, two modes, half of bucket, num_buckets outside
-// [1, 1024], a key type that cannot be hashed, a column named `_tombstone`.
+// InvalidInput: already initialised, no such column or index, unusable type, two modes, half of bucket, num_buckets
+// outside [1, 1024], a key type that cannot be hashed, a column named `_tombstone`.
 arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const InitializeOptions& options);
 
 }  // namespace javelin::memwal

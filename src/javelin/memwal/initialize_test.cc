@@ -19,9 +19,10 @@ std::shared_ptr<const arrow::KeyValueMetadata> KeyMark() {
 }
 
 std::shared_ptr<arrow::Schema> TableSchema() {
-  return arrow::schema({arrow::field("id", arrow::int64(), false, KeyMark()), arrow::field("text", arrow::utf8()),
-                        arrow::field("place", arrow::struct_({arrow::field("x", arrow::int32()), arrow::field("y", arrow::float64())})),
-                        arrow::field("items", arrow::list(arrow::int32()))});
+  return arrow::schema(
+      {arrow::field("id", arrow::int64(), false, KeyMark()), arrow::field("text", arrow::utf8()),
+       arrow::field("place", arrow::struct_({arrow::field("x", arrow::int32()), arrow::field("y", arrow::float64())})),
+       arrow::field("items", arrow::list(arrow::int32()))});
 }
 
 std::shared_ptr<Dataset> MakeTable(const std::shared_ptr<arrow::Schema>& schema = TableSchema()) {
@@ -29,7 +30,9 @@ std::shared_ptr<Dataset> MakeTable(const std::shared_ptr<arrow::Schema>& schema 
   return Dataset::Write(Session::Make(), "memory://tables/t", *rows).ValueOrDie();
 }
 
-table::MemWalDetails DetailsOf(const Dataset& dataset) { return table::ReadMemWalDetails(dataset.manifest()).ValueOrDie().value(); }
+table::MemWalDetails DetailsOf(const Dataset& dataset) {
+  return table::ReadMemWalDetails(dataset.manifest()).ValueOrDie().value();
+}
 
 TEST(Initialize, ManualShardsHaveNoSpec) {
   auto before = MakeTable();
@@ -60,10 +63,18 @@ TEST(Initialize, ShardingSpecs) {
   nested.bucket_column = "place.y";
   nested.num_buckets = 1;
   identity.identity_column = "place.x";
-  for (const Mode& mode : {Mode{unsharded, 1, {.transform = "unsharded", .result_type = "int32"}},
-                           Mode{bucket, 1024, {.source_ids = {1}, .transform = "bucket", .result_type = "int32", .parameters = {{"num_buckets", "1024"}}}},
-                           Mode{nested, 1, {.source_ids = {4}, .transform = "bucket", .result_type = "int32", .parameters = {{"num_buckets", "1"}}}},
-                           Mode{identity, 0, {.source_ids = {3}, .transform = "identity", .result_type = "int32"}}}) {
+  for (const Mode& mode :
+       {Mode{unsharded, 1, {.transform = "unsharded", .result_type = "int32"}},
+        Mode{bucket,
+             1024,
+             {.source_ids = {1},
+              .transform = "bucket",
+              .result_type = "int32",
+              .parameters = {{"num_buckets", "1024"}}}},
+        Mode{nested,
+             1,
+             {.source_ids = {4}, .transform = "bucket", .result_type = "int32", .parameters = {{"num_buckets", "1"}}}},
+        Mode{identity, 0, {.source_ids = {3}, .transform = "identity", .result_type = "int32"}}}) {
     table::MemWalDetails details = DetailsOf(*Initialize(*MakeTable(), mode.options).ValueOrDie());
     EXPECT_EQ(details.num_shards, mode.num_shards);
     ASSERT_EQ(details.sharding_specs.size(), 1u);
@@ -89,26 +100,67 @@ TEST(Initialize, WriterDefaultsAreStoredAllOrNone) {
 }
 
 TEST(Initialize, RefusesBadInputAndCommitsNothing) {
-  auto refused = [](const std::shared_ptr<Dataset>& dataset, const std::function<void(InitializeOptions&)>& set, const std::string& word) {
+  auto refused = [](const std::shared_ptr<Dataset>& dataset, const std::function<void(InitializeOptions&)>& set,
+                    const std::string& word) {
     InitializeOptions options;
     set(options);
     EXPECT_KIND(kInvalidInput, word, Initialize(*dataset, options).status());
     EXPECT_EQ(dataset->CheckoutLatest().ValueOrDie()->version(), dataset->version());
   };
   auto table = MakeTable();
-  refused(table, [](auto& o) { o.bucket_column = "text"; o.num_buckets = 4; o.unsharded = true; }, "at most one");
-  refused(table, [](auto& o) { o.identity_column = "text"; o.unsharded = true; }, "at most one");
-  refused(table, [](auto& o) { o.num_buckets = 4; o.identity_column = "text"; }, "at most one");
+  refused(
+      table,
+      [](auto& o) {
+        o.bucket_column = "text";
+        o.num_buckets = 4;
+        o.unsharded = true;
+      },
+      "at most one");
+  refused(
+      table,
+      [](auto& o) {
+        o.identity_column = "text";
+        o.unsharded = true;
+      },
+      "at most one");
+  refused(
+      table,
+      [](auto& o) {
+        o.num_buckets = 4;
+        o.identity_column = "text";
+      },
+      "at most one");
   refused(table, [](auto& o) { o.bucket_column = "text"; }, "num_buckets is missing");
   refused(table, [](auto& o) { o.num_buckets = 4; }, "bucket_column is missing");
-  for (uint32_t count : {0, 1025}) refused(table, [&](auto& o) { o.bucket_column = "text"; o.num_buckets = count; }, "from 1 to 1024");
+  for (uint32_t count : {0, 1025})
+    refused(
+        table,
+        [&](auto& o) {
+          o.bucket_column = "text";
+          o.num_buckets = count;
+        },
+        "from 1 to 1024");
   for (const char* column : {"nope", "", ".", "place.", "place.z", "text.x", "Text"}) {
-    refused(table, [&](auto& o) { o.bucket_column = column; o.num_buckets = 4; }, "is not a column");
+    refused(
+        table,
+        [&](auto& o) {
+          o.bucket_column = column;
+          o.num_buckets = 4;
+        },
+        "is not a column");
     refused(table, [&](auto& o) { o.identity_column = column; }, "is not a column");
   }
-  refused(table, [](auto& o) { o.bucket_column = "items"; o.num_buckets = 4; }, "'items' has type");
+  refused(
+      table,
+      [](auto& o) {
+        o.bucket_column = "items";
+        o.num_buckets = 4;
+      },
+      "'items' has type");
   refused(table, [](auto& o) { o.identity_column = "place.y"; }, "'place.y' has type double");
-  refused(table, [](auto& o) { o.maintained_indexes = {"nope"}; }, "Index 'nope' from maintained_indexes not found on dataset");
+  refused(
+      table, [](auto& o) { o.maintained_indexes = {"nope"}; },
+      "Index 'nope' from maintained_indexes not found on dataset");
   refused(table, [](auto& o) { o.writer_defaults.max_memtable_batches = 0; }, "max_memtable_batches");
   refused(table, [](auto& o) { o.writer_defaults.shard_spec_id = 1; }, "shard_spec_id");
   auto any = [](auto&) {};

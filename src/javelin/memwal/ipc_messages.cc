@@ -20,7 +20,8 @@ Number Load(const uint8_t* at) {
   return number;
 }
 
-// Where field `number` of a flatbuffer table starts; nullptr if the table does not have it. The buffer was verified before.
+// Where field `number` of a flatbuffer table starts; nullptr if the table does not have it. The buffer was verified
+// before.
 const uint8_t* TableField(const uint8_t* table, int number) {
   const uint8_t* vtable = table - Load<int32_t>(table);
   int slot = 4 + 2 * number;
@@ -62,7 +63,8 @@ class PlainMessageReader final : public arrow::ipc::MessageReader {
 
 }  // namespace
 
-std::unique_ptr<arrow::ipc::MessageReader> MakePlainMessageReader(const std::shared_ptr<arrow::io::InputStream>& stream) {
+std::unique_ptr<arrow::ipc::MessageReader> MakePlainMessageReader(
+    const std::shared_ptr<arrow::io::InputStream>& stream) {
   return std::make_unique<PlainMessageReader>(stream);
 }
 

@@ -8,8 +8,9 @@
 
 namespace javelin::memwal {
 
-// WalCorrupt for a message whose body is compressed: the format has none, and its size would be a number that the bytes present
-// do not bound.
-std::unique_ptr<arrow::ipc::MessageReader> MakePlainMessageReader(const std::shared_ptr<arrow::io::InputStream>& stream);
+// WalCorrupt for a message whose body is compressed: the format has none, and its size would be a number that the bytes
+// present do not bound.
+std::unique_ptr<arrow::ipc::MessageReader> MakePlainMessageReader(
+    const std::shared_ptr<arrow::io::InputStream>& stream);
 
 }  // namespace javelin::memwal

@@ -94,13 +94,15 @@ arrow::Result<KeyEncoder> KeyEncoder::Make(std::vector<std::shared_ptr<arrow::Da
   return encoder;
 }
 
-arrow::Status KeyEncoder::Encode(const std::vector<std::shared_ptr<arrow::Array>>& columns, std::vector<std::string>* out) const {
+arrow::Status KeyEncoder::Encode(const std::vector<std::shared_ptr<arrow::Array>>& columns,
+                                 std::vector<std::string>* out) const {
   if (columns.size() != types_.size()) {
     return InvalidInput("a key has {} columns, {} were given", types_.size(), columns.size());
   }
   for (size_t i = 0; i < columns.size(); ++i) {
     if (!columns[i]->type()->Equals(*types_[i])) {
-      return InvalidInput("key column {} has type {}, expected {}", i, columns[i]->type()->ToString(), types_[i]->ToString());
+      return InvalidInput("key column {} has type {}, expected {}", i, columns[i]->type()->ToString(),
+                          types_[i]->ToString());
     }
     if (columns[i]->length() != columns[0]->length()) {
       return InvalidInput("key column {} has {} rows, expected {}", i, columns[i]->length(), columns[0]->length());

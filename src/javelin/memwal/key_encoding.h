@@ -13,9 +13,9 @@ namespace javelin::memwal {
 // True for int8-64, uint8-64, boolean, utf8, large_utf8, binary, large_binary.
 bool IsKeyType(const arrow::DataType& type);
 
-// Encodes rows of key columns to comparable byte strings: equal keys = equal bytes, order of bytes = order of keys. Per column
-// 00 for null, or 01 and the value: integers as 8 bytes big-endian with the sign bit flipped (unsigned: plain), bool one byte,
-// strings with 00 -> 00 ff and 00 00 at the end.
+// Encodes rows of key columns to comparable byte strings: equal keys = equal bytes, order of bytes = order of keys. Per
+// column 00 for null, or 01 and the value: integers as 8 bytes big-endian with the sign bit flipped (unsigned: plain),
+// bool one byte, strings with 00 -> 00 ff and 00 00 at the end.
 class KeyEncoder {
  public:
   // InvalidInput: a type that is no key type.

@@ -84,7 +84,8 @@ TEST(KeyEncoding, OrderOfBytesIsOrderOfKeys) {
   ascending(EncodeAll({Column(arrow::int64(), "[null, -9223372036854775808, -1, 0, 1, 9223372036854775807]")}));
   ascending(EncodeAll({Column(arrow::uint64(), "[null, 0, 1, 9223372036854775808, 18446744073709551615]")}));
   ascending(EncodeAll({Column(arrow::boolean(), "[null, false, true]")}));
-  ascending(EncodeAll({Column(arrow::utf8(), R"([null, "", "\u0000", "\u0000\u0000", "\u0000a", "\u0001", "a", "a\u0000", "ab", "b"])")}));
+  ascending(EncodeAll({Column(
+      arrow::utf8(), R"([null, "", "\u0000", "\u0000\u0000", "\u0000a", "\u0001", "a", "a\u0000", "ab", "b"])")}));
   // The first column decides, also where the second one of the smaller key is longer.
   ascending(EncodeAll({Column(arrow::utf8(), R"(["a", "a", "ab"])"), Column(arrow::utf8(), R"(["y", "zzzz", ""])")}));
 }
@@ -102,7 +103,8 @@ TEST(KeyEncoding, SlicedColumnsAndAppending) {
 TEST(KeyEncoding, RefusesWhatItWasNotMadeFor) {
   for (const auto& type : {arrow::float64(), arrow::date32(), arrow::null(), arrow::list(arrow::int8())}) {
     EXPECT_FALSE(IsKeyType(*type));
-    EXPECT_TRUE(HasKind(KeyEncoder::Make({arrow::int8(), type}).status(), ErrorKind::kInvalidInput)) << type->ToString();
+    EXPECT_TRUE(HasKind(KeyEncoder::Make({arrow::int8(), type}).status(), ErrorKind::kInvalidInput))
+        << type->ToString();
   }
   auto encoder = KeyEncoder::Make({arrow::int32(), arrow::utf8()}).ValueOrDie();
   std::vector<std::string> keys;

@@ -13,12 +13,14 @@ constexpr uint64_t kLargestChunk = 1u << 20;
 constexpr uint64_t kMaxRows = 0xffff'fffe;
 }  // namespace
 
-// Chains of rows by hash. A row is pushed at the head of its chain, so chains run from newer to older rows. `next` of a row is
-// written once, before the head that leads to it is released; a full table is replaced by a larger one that is complete
-// before it is published.
+// Chains of rows by hash. A row is pushed at the head of its chain, so chains run from newer to older rows. `next` of a
+// row is written once, before the head that leads to it is released; a full table is replaced by a larger one that is
+// complete before it is published.
 struct KeyIndex::Table {
   explicit Table(uint64_t capacity)
-      : capacity(capacity), heads(std::make_unique<std::atomic<uint32_t>[]>(capacity)), next(std::make_unique<uint32_t[]>(capacity)) {}
+      : capacity(capacity),
+        heads(std::make_unique<std::atomic<uint32_t>[]>(capacity)),
+        next(std::make_unique<uint32_t[]>(capacity)) {}
 
   void Push(uint64_t row, uint64_t hash) {
     std::atomic<uint32_t>& head = heads[hash & (capacity - 1)];
@@ -27,9 +29,9 @@ struct KeyIndex::Table {
   }
   uint64_t bytes() const { return capacity * (sizeof(uint32_t) + sizeof(std::atomic<uint32_t>)); }
 
-  const uint64_t capacity;                          // rows and chains; a power of two
-  std::unique_ptr<std::atomic<uint32_t>[]> heads;   // newest row of the chain + 1; 0 = empty
-  std::unique_ptr<uint32_t[]> next;                 // next older row of the chain + 1
+  const uint64_t capacity;                         // rows and chains; a power of two
+  std::unique_ptr<std::atomic<uint32_t>[]> heads;  // newest row of the chain + 1; 0 = empty
+  std::unique_ptr<uint32_t[]> next;                // next older row of the chain + 1
 };
 
 KeyIndex::KeyIndex() {

@@ -23,8 +23,9 @@ struct HashedKey {
   uint64_t hash;
 };
 
-// A hash table over rows. One producer adds rows in order of position; readers run beside it without a lock. A reader sees
-// every row below a bound that it acquired from the producer after the producer had added those rows (the `indexed` cursor).
+// A hash table over rows. One producer adds rows in order of position; readers run beside it without a lock. A reader
+// sees every row below a bound that it acquired from the producer after the producer had added those rows (the
+// `indexed` cursor).
 class KeyIndex {
  public:
   KeyIndex();

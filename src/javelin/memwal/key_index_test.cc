@@ -82,7 +82,8 @@ TEST(KeyIndex, ReadersRunBesideTheProducer) {
         if (bound == 0) continue;
         const uint64_t row = step % bound;
         const uint64_t newest = row + (bound - 1 - row) / kKeys * kKeys;
-        ASSERT_EQ(index.FindNewest(HashedKey(KeyNumber(row % kKeys)), bound), newest) << "row " << row << " bound " << bound;
+        ASSERT_EQ(index.FindNewest(HashedKey(KeyNumber(row % kKeys)), bound), newest)
+            << "row " << row << " bound " << bound;
         ASSERT_EQ(index.KeyOf(row).bytes, KeyNumber(row % kKeys));
         checks.fetch_add(1);
       }

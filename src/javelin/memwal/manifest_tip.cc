@@ -75,14 +75,16 @@ arrow::Result<ManifestVersion> ManifestTipFinder::ProbeForward(ManifestVersion s
   ManifestVersion tip = start;
   while (true) {
     std::vector<std::string> keys;
-    for (uint64_t i = 1; i <= width && tip.value() <= UINT64_MAX - i; ++i) keys.push_back(paths_.Manifest(ManifestVersion(tip.value() + i)));
+    for (uint64_t i = 1; i <= width && tip.value() <= UINT64_MAX - i; ++i)
+      keys.push_back(paths_.Manifest(ManifestVersion(tip.value() + i)));
     std::vector<arrow::Result<ObjectInfo>> answers = store_->HeadMany(keys);
     ManifestVersion largest = tip;
     for (size_t i = 0; i < answers.size(); ++i) {
       if (answers[i].ok()) {
         largest = ManifestVersion(tip.value() + i + 1);
       } else if (!HasKind(answers[i].status(), ErrorKind::kNotFound)) {
-        return WithContext(answers[i].status(), fmt::format("finding the newest manifest of shard {}", shard_.ToString()));
+        return WithContext(answers[i].status(),
+                           fmt::format("finding the newest manifest of shard {}", shard_.ToString()));
       }
     }
     if (largest == tip) return tip;
@@ -98,7 +100,8 @@ arrow::Result<ShardManifest> ManifestTipFinder::Read(ManifestVersion version) co
   arrow::Result<ShardManifest> manifest = DecodeShardManifest(**bytes);
   if (!manifest.ok()) return WithContext(manifest.status(), context);
   if (manifest->version != version) return Corruption("{} says it is version {}", context, manifest->version);
-  if (manifest->shard_id != shard_) return Corruption("{} says it belongs to shard {}", context, manifest->shard_id.ToString());
+  if (manifest->shard_id != shard_)
+    return Corruption("{} says it belongs to shard {}", context, manifest->shard_id.ToString());
   return manifest;
 }
 

@@ -1,7 +1,8 @@
 // Finding the newest version of a shard manifest (docs/format.md, "MemWAL: finding the tip").
 //
-// Versions are created one after another without a gap, so the first absent one above an existing one ends the search. Nothing
-// but NotFound counts as absent: any other answer fails the search, because it could hide newer versions (row M7).
+// Versions are created one after another without a gap, so the first absent one above an existing one ends the search.
+// Nothing but NotFound counts as absent: any other answer fails the search, because it could hide newer versions (row
+// M7).
 #pragma once
 
 #include <memory>
@@ -17,12 +18,18 @@ namespace javelin::memwal {
 
 class ManifestTipFinder {
  public:
-  ManifestTipFinder(Resources resources, std::shared_ptr<ObjectStore> store, ShardPaths paths, Uuid shard, uint32_t batch_size)
-      : resources_(std::move(resources)), store_(std::move(store)), paths_(std::move(paths)), shard_(shard), batch_size_(batch_size) {}
+  ManifestTipFinder(Resources resources, std::shared_ptr<ObjectStore> store, ShardPaths paths, Uuid shard,
+                    uint32_t batch_size)
+      : resources_(std::move(resources)),
+        store_(std::move(store)),
+        paths_(std::move(paths)),
+        shard_(shard),
+        batch_size_(batch_size) {}
 
   // From the hint, else from a listing. nullopt = no version exists.
   arrow::Result<std::optional<ShardManifest>> Find() const;
-  // The tip, if it lies above `held`, which existed a short while ago; nullopt = `held` is the tip. One HEAD in that case.
+  // The tip, if it lies above `held`, which existed a short while ago; nullopt = `held` is the tip. One HEAD in that
+  // case.
   arrow::Result<std::optional<ShardManifest>> FindAbove(ManifestVersion held) const;
 
   // Best effort: false (and a count) if it failed.

@@ -29,8 +29,8 @@ arrow::Result<uint64_t> MemTable::ApplyIndexes(LocalBatch end) {
   const LocalBatch start = indexed();
   if (end <= start) return 0;
   if (end > store_.committed()) {
-    return Internal("batches [{}, {}) of generation {} are to be indexed, but only {} are committed", start, end, generation_,
-                    store_.committed());
+    return Internal("batches [{}, {}) of generation {} are to be indexed, but only {} are committed", start, end,
+                    generation_, store_.committed());
   }
   for (uint64_t i = start.value(); key_index_ != nullptr && i < end.value(); ++i) {
     ARROW_ASSIGN_OR_RAISE(const auto keys, context_->keys->Encode(*store_[i].batch));

@@ -18,8 +18,8 @@
 
 namespace javelin::memwal {
 
-// What the flush of a MemTable will keep in memory for the key filter of its SSTable; counted from the start so that the memory
-// ceiling holds while flushing.
+// What the flush of a MemTable will keep in memory for the key filter of its SSTable; counted from the start so that
+// the memory ceiling holds while flushing.
 inline constexpr uint64_t kKeyFilterBytes = 32'768;
 
 // Encodes the key of every row of a batch of the storage schema.
@@ -30,7 +30,8 @@ class RowKeyEncoder {
   arrow::Result<std::vector<std::string>> Encode(const arrow::RecordBatch& batch) const;
 
  private:
-  RowKeyEncoder(KeyEncoder encoder, std::vector<int> columns) : encoder_(std::move(encoder)), columns_(std::move(columns)) {}
+  RowKeyEncoder(KeyEncoder encoder, std::vector<int> columns)
+      : encoder_(std::move(encoder)), columns_(std::move(columns)) {}
   KeyEncoder encoder_;
   std::vector<int> columns_;
 };
@@ -57,9 +58,9 @@ class MemTable {
   // Producer only (BatchStore). Batches of schemas().storage().
   void Insert(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches) { store_.Append(batches); }
 
-  // Brings every index from indexed() to `end`; the cursor does not move. Returns how many rows that were; 0 if the indexes are
-  // there already. One task at a time. After an error the indexes may hold a part of the rows: the writer is lost.
-  // Internal: `end` is not in the store.
+  // Brings every index from indexed() to `end`; the cursor does not move. Returns how many rows that were; 0 if the
+  // indexes are there already. One task at a time. After an error the indexes may hold a part of the rows: the writer
+  // is lost. Internal: `end` is not in the store.
   arrow::Result<uint64_t> ApplyIndexes(LocalBatch end);
   // The second half: the rows below `end` are in every index.
   void AdvanceIndexed(LocalBatch end) { indexed_->RaiseTo(end.value()); }
@@ -68,7 +69,9 @@ class MemTable {
   std::shared_ptr<const MonotonicCount> indexed_cursor() const { return indexed_; }
 
   // Batches of this table that are in the log.
-  LocalBatch durable() const { return LocalEnd(GlobalBatch(context_->durable->Get()), store_.global_offset(), store_.committed()); }
+  LocalBatch durable() const {
+    return LocalEnd(GlobalBatch(context_->durable->Get()), store_.global_offset(), store_.committed());
+  }
   // Batches that may be read; derived on every call.
   LocalBatch Visible() const { return context_->durable_write ? std::min(indexed(), durable()) : indexed(); }
 
@@ -98,7 +101,8 @@ struct FreezeLimits {
   uint64_t max_batches;
 };
 
-// The one freeze rule, for puts and replay: the table is not empty, and it is over a byte limit or has no room for what comes.
+// The one freeze rule, for puts and replay: the table is not empty, and it is over a byte limit or has no room for what
+// comes.
 bool MustFreeze(const MemTable& table, const FreezeLimits& limits, uint64_t incoming_batches, uint64_t incoming_rows);
 
 }  // namespace javelin::memwal

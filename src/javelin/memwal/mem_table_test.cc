@@ -100,7 +100,8 @@ TEST(MustFreeze, EachLimit) {
     set(limits);
     return limits;
   };
-  EXPECT_FALSE(MustFreeze(*f.table, with([](FreezeLimits& l) { l.max_rows = 0; }), 1, 1)) << "an empty table is never frozen";
+  EXPECT_FALSE(MustFreeze(*f.table, with([](FreezeLimits& l) { l.max_rows = 0; }), 1, 1))
+      << "an empty table is never frozen";
   f.table->Insert({f.Rows(R"([[1, "a"], [2, "b"]])")});
   EXPECT_FALSE(MustFreeze(*f.table, none, 1, 1));
   const uint64_t bytes = f.table->store().row_bytes();
@@ -132,8 +133,7 @@ TEST(PoisonLatch, SurvivesAThrowingNeighbour) {
   try {
     const auto held = latch.Check();
     throw std::runtime_error("neighbour");
-  } catch (const std::runtime_error&) {
-  }
+  } catch (const std::runtime_error&) {}
   EXPECT_FALSE(latch.Set(MakeError(ErrorKind::kInternal, "second")));
   EXPECT_EQ(latch.Check().message(), "first");
 }

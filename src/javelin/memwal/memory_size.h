@@ -8,12 +8,12 @@
 
 namespace javelin::memwal {
 
-// Bytes that the rows themselves take: the slices of all buffers that the batch covers; data buffers of view types, unions and
-// run-end encodings count whole. What freeze limits and the size trigger of the log go by.
+// Bytes that the rows themselves take: the slices of all buffers that the batch covers; data buffers of view types,
+// unions and run-end encodings count whole. What freeze limits and the size trigger of the log go by.
 uint64_t RowBytes(const arrow::RecordBatch& batch);
 
-// Memory that a set of batches keeps alive: the capacity of every distinct allocation behind them, each counted once, however
-// little of it a batch covers. What the memory ceiling goes by. Not thread-safe.
+// Memory that a set of batches keeps alive: the capacity of every distinct allocation behind them, each counted once,
+// however little of it a batch covers. What the memory ceiling goes by. Not thread-safe.
 class RetainedBytes {
  public:
   // Adds a batch and returns what it pins beyond the batches before it.

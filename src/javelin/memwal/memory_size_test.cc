@@ -23,7 +23,8 @@ TEST(RowBytes, OfEachKindOfColumn) {
   EXPECT_EQ(RowBytes(*One(arrow::large_binary(), R"(["a", "bcd"])")), 3u * 8 + 4);
   EXPECT_EQ(RowBytes(*One(arrow::list(arrow::int32()), "[[1, 2], [], [3]]")), 4u * 4 + 3 * 4);
   EXPECT_EQ(RowBytes(*One(arrow::fixed_size_list(arrow::float32(), 4), "[[1, 2, 3, 4], [5, 6, 7, 8]]")), 32u);
-  EXPECT_EQ(RowBytes(*One(arrow::struct_({arrow::field("a", arrow::int8()), arrow::field("b", arrow::utf8())}), R"([[1, "xy"]])")),
+  EXPECT_EQ(RowBytes(*One(arrow::struct_({arrow::field("a", arrow::int8()), arrow::field("b", arrow::utf8())}),
+                          R"([[1, "xy"]])")),
             1u + 8 + 2);
 }
 
@@ -44,7 +45,8 @@ TEST(RetainedBytes, CountsEveryAllocationOnce) {
   std::shared_ptr<arrow::Buffer> shared(std::move(buffer));
   const uint64_t capacity = static_cast<uint64_t>(shared->capacity());
   auto data = arrow::ArrayData::Make(arrow::int8(), 1'000, {nullptr, shared});
-  auto batch = arrow::RecordBatch::Make(arrow::schema({arrow::field("v", arrow::int8())}), 1'000, {arrow::MakeArray(data)});
+  auto batch =
+      arrow::RecordBatch::Make(arrow::schema({arrow::field("v", arrow::int8())}), 1'000, {arrow::MakeArray(data)});
   RetainedBytes retained;
   EXPECT_EQ(retained.Add(*batch->Slice(3, 1)), capacity) << "one row pins the whole buffer";
   EXPECT_EQ(retained.Add(*batch->Slice(500, 100)), 0u);

@@ -5,7 +5,9 @@
 namespace javelin::memwal {
 
 Replay::Replay(std::shared_ptr<const MemTableContext> context, const ShardManifest& manifest, FreezeLimits limits)
-    : context_(std::move(context)), first_generation_(manifest.current_generation), shard_(manifest.shard_id.ToString()),
+    : context_(std::move(context)),
+      first_generation_(manifest.current_generation),
+      shard_(manifest.shard_id.ToString()),
       limits_(limits) {
   tables_.tables.push_back(std::make_shared<MemTable>(context_, first_generation_, GlobalBatch(0)));
 }
@@ -14,8 +16,9 @@ arrow::Status Replay::Apply(WalPosition position, WalEntry entry) {
   const bool in_sstable = entry.generation.has_value() && *entry.generation < first_generation_;
   if (in_sstable || entry.batches.empty()) return arrow::Status::OK();
   if (entry.target.has_value()) {
-    return NotSupported("log entry {} of shard {} refers to blobs in {}/{}; tables with blob columns are not handled yet", position,
-                        shard_, entry.target->folder, entry.target->data_file);
+    return NotSupported(
+        "log entry {} of shard {} refers to blobs in {}/{}; tables with blob columns are not handled yet", position,
+        shard_, entry.target->folder, entry.target->data_file);
   }
   ARROW_ASSIGN_OR_RAISE(const auto batches, Conform(position, entry));
   if (batches.empty()) return arrow::Status::OK();
@@ -42,7 +45,8 @@ void Replay::Rotate(Generation generation) {
   tables_.tables.push_back(std::make_shared<MemTable>(context_, generation, outgoing->store().global_end()));
 }
 
-arrow::Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Replay::Conform(WalPosition position, const WalEntry& entry) {
+arrow::Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Replay::Conform(WalPosition position,
+                                                                                const WalEntry& entry) {
   const auto context = fmt::format("log entry {} of shard {} does not fit the table", position, shard_);
   const ShardSchemas& schemas = *context_->schemas;
   if (aligned_schema_ == nullptr || !aligned_schema_->Equals(*entry.schema, /*check_metadata=*/true)) {

@@ -13,8 +13,9 @@
 
 namespace javelin::memwal {
 
-// Takes the entries of a log in order, as WalLog::Replay hands them on: epochs and the order of generations are checked there. Boundaries between MemTables follow the generation that the entries carry, whatever this
-// writer's limits are: any log opens under any configuration. Only entries without a generation (older writers) are cut by size.
+// Takes the entries of a log in order, as WalLog::Replay hands them on: epochs and the order of generations are checked
+// there. Boundaries between MemTables follow the generation that the entries carry, whatever this writer's limits are:
+// any log opens under any configuration. Only entries without a generation (older writers) are cut by size.
 class Replay {
  public:
   Replay(std::shared_ptr<const MemTableContext> context, const ShardManifest& manifest, FreezeLimits limits);

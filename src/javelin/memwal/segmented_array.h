@@ -8,8 +8,8 @@
 
 namespace javelin::memwal {
 
-// Segments double in size from kFirst elements. One producer; a reader may touch elements [0, n) once it has acquired, by
-// other means (a count that the producer releases), that n elements are written.
+// Segments double in size from kFirst elements. One producer; a reader may touch elements [0, n) once it has acquired,
+// by other means (a count that the producer releases), that n elements are written.
 template <typename T>
 class SegmentedArray {
  public:
@@ -37,7 +37,8 @@ class SegmentedArray {
     int segment;
     uint64_t offset;
   };
-  // Element i is number i + kFirst in an array that starts with an unused run of kFirst: its highest bit names the segment.
+  // Element i is number i + kFirst in an array that starts with an unused run of kFirst: its highest bit names the
+  // segment.
   static Place Locate(uint64_t index) {
     const uint64_t shifted = index + kFirst;
     const int segment = std::bit_width(shifted) - 1 - kFirstBits;

@@ -10,8 +10,8 @@
 
 namespace javelin::memwal {
 
-// Every folder below `_mem_wal/` whose name is a UUID, in ascending order; one of them may still be without a manifest. Lists the
-// store; context T.
+// Every folder below `_mem_wal/` whose name is a UUID, in ascending order; one of them may still be without a manifest.
+// Lists the store; context T.
 arrow::Result<std::vector<Uuid>> ListShards(const Dataset& dataset);
 
 }  // namespace javelin::memwal

@@ -116,12 +116,14 @@ arrow::Result<ShardManifest> DecodeShardManifest(const arrow::Buffer& bytes) {
   manifest.replay_after = WalPosition(message.replay_after_wal_entry_position());
   manifest.wal_position_last_seen = WalPosition(message.wal_entry_position_last_seen());
   manifest.current_generation = Generation(message.current_generation());
-  if (manifest.current_generation == Generation(0)) return Corruption("shard manifest: current_generation 0 belongs to the base table");
+  if (manifest.current_generation == Generation(0))
+    return Corruption("shard manifest: current_generation 0 belongs to the base table");
   for (const auto& table : message.sstables()) {
     ARROW_ASSIGN_OR_RAISE(SsTableEntry entry, FromProto(table));
     manifest.sstables.push_back(std::move(entry));
   }
-  manifest.status = message.status() == lance::table::ShardManifest::SEALED ? ShardStatus::kSealed : ShardStatus::kActive;
+  manifest.status =
+      message.status() == lance::table::ShardManifest::SEALED ? ShardStatus::kSealed : ShardStatus::kActive;
   manifest.unknown_fields = UnknownFieldsOf(message);
   ARROW_RETURN_NOT_OK(CheckNotExhausted(manifest));
   return manifest;

@@ -36,12 +36,12 @@ struct ShardManifest {
   uint32_t shard_spec_id = 0;
   std::map<std::string, std::string> shard_fields;  // field id -> raw little-endian scalar bytes
   Epoch writer_epoch;
-  WalPosition replay_after;             // replay starts at the next one; 0 = nothing flushed
-  WalPosition wal_position_last_seen;   // hint for finding the tip; never authoritative
-  Generation current_generation{1};     // of the next SSTable
-  std::vector<SsTableEntry> sstables;   // published, oldest first
+  WalPosition replay_after;            // replay starts at the next one; 0 = nothing flushed
+  WalPosition wal_position_last_seen;  // hint for finding the tip; never authoritative
+  Generation current_generation{1};    // of the next SSTable
+  std::vector<SsTableEntry> sstables;  // published, oldest first
   ShardStatus status = ShardStatus::kActive;
-  std::string unknown_fields;           // written by a newer version; carried over into successors
+  std::string unknown_fields;  // written by a newer version; carried over into successors
 
   // A copy with the next version: the only way to build a successor.
   ShardManifest NextVersion() const;
@@ -66,10 +66,10 @@ struct ShardPaths {
   std::string shard_folder;  // {root}/_mem_wal/{shard}
 
   ShardPaths(std::string_view table_root, const Uuid& shard);
-  std::string ManifestFolder() const;               // .../manifest/
+  std::string ManifestFolder() const;  // .../manifest/
   std::string Manifest(ManifestVersion version) const;
-  std::string ManifestHint() const;                 // best effort: names a version near the tip
-  std::string WalFolder() const;                    // .../wal/
+  std::string ManifestHint() const;  // best effort: names a version near the tip
+  std::string WalFolder() const;     // .../wal/
   std::string WalEntry(WalPosition position) const;
 };
 

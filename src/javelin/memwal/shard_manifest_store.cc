@@ -39,7 +39,8 @@ struct ShardManifestStore::Impl {
   Runtime& runtime() const { return *resources.runtime; }
   ErrorFields Fields(Epoch epoch) const { return {{"shard", shard.ToString()}, {"epoch", fmt::to_string(epoch)}}; }
   arrow::Status NoSuchShard() const {
-    return WithField(NotFound("shard {} does not exist: it has no manifest", shard.ToString()), "shard", shard.ToString());
+    return WithField(NotFound("shard {} does not exist: it has no manifest", shard.ToString()), "shard",
+                     shard.ToString());
   }
 
   // ---- position ----
@@ -52,7 +53,8 @@ struct ShardManifestStore::Impl {
   // ---- storage ----
   arrow::Result<std::optional<ShardManifest>> Refresh();
   arrow::Status Write(const ShardManifest& next);
-  arrow::Result<ShardManifest> MakeClaim(const std::optional<ShardManifest>& tip, uint32_t spec_id, std::optional<Epoch> tried) const;
+  arrow::Result<ShardManifest> MakeClaim(const std::optional<ShardManifest>& tip, uint32_t spec_id,
+                                         std::optional<Epoch> tried) const;
   arrow::Result<ShardManifest> Commit(Epoch epoch, const Change& change);
   arrow::Result<ShardManifest> CommitOnce(Epoch epoch, const Change& change);
   arrow::Status CheckEpoch(const ShardManifest& stored, Epoch epoch) const;
@@ -120,8 +122,8 @@ arrow::Result<std::optional<ShardManifest>> ShardManifestStore::Impl::Refresh() 
   return created.has_value() ? std::optional(std::move(created->manifest)) : std::nullopt;
 }
 
-// Creates one version. VersionConflict: it exists, or would not be new. The position is dropped on every failure, so that
-// the next attempt reads storage again.
+// Creates one version. VersionConflict: it exists, or would not be new. The position is dropped on every failure, so
+// that the next attempt reads storage again.
 arrow::Status ShardManifestStore::Impl::Write(const ShardManifest& next) {
   TimePoint asked_at = runtime().Now();
   std::optional<Position> held = Held();
@@ -145,11 +147,12 @@ arrow::Status ShardManifestStore::Impl::Write(const ShardManifest& next) {
 
 arrow::Status ShardManifestStore::Impl::CheckEpoch(const ShardManifest& stored, Epoch epoch) const {
   if (stored.writer_epoch <= epoch) return arrow::Status::OK();
-  return MakeError(ErrorKind::kFencedPeerClaimedEpoch,
-                   fmt::format("shard {}: another writer claimed epoch {}, this one holds epoch {}; drop this writer and open "
-                               "the shard again only if it should be yours",
-                               shard.ToString(), stored.writer_epoch, epoch),
-                   Fields(epoch));
+  return MakeError(
+      ErrorKind::kFencedPeerClaimedEpoch,
+      fmt::format("shard {}: another writer claimed epoch {}, this one holds epoch {}; drop this writer and open "
+                  "the shard again only if it should be yours",
+                  shard.ToString(), stored.writer_epoch, epoch),
+      Fields(epoch));
 }
 
 // On the commit strand: one commit at a time, over the whole of it.
@@ -175,47 +178,56 @@ arrow::Result<ShardManifest> ShardManifestStore::Impl::CommitOnce(Epoch epoch, c
   ARROW_ASSIGN_OR_RAISE(ShardManifest next, change(*base));
   // Checked against the manifest that the change was given, which nobody else can alter (row M4).
   if (next.version != base->version.Next()) {
-    return InvalidInput("shard {}: a manifest change returned version {}, the successor of {} is {}", shard.ToString(), next.version,
-                        base->version, base->version.Next());
+    return InvalidInput("shard {}: a manifest change returned version {}, the successor of {} is {}", shard.ToString(),
+                        next.version, base->version, base->version.Next());
   }
   if (next.writer_epoch != epoch) {
-    return InvalidInput("shard {}: a manifest change returned epoch {}, the committer holds {}", shard.ToString(), next.writer_epoch, epoch);
+    return InvalidInput("shard {}: a manifest change returned epoch {}, the committer holds {}", shard.ToString(),
+                        next.writer_epoch, epoch);
   }
   if (next.shard_id != shard) {
-    return InvalidInput("shard {}: a manifest change returned a manifest of shard {}", shard.ToString(), next.shard_id.ToString());
+    return InvalidInput("shard {}: a manifest change returned a manifest of shard {}", shard.ToString(),
+                        next.shard_id.ToString());
   }
   ARROW_RETURN_NOT_OK(Write(next));
   return next;
 }
 
-arrow::Result<ShardManifest> ShardManifestStore::Impl::MakeClaim(const std::optional<ShardManifest>& tip, uint32_t spec_id,
-                                                                std::optional<Epoch> tried) const {
+arrow::Result<ShardManifest> ShardManifestStore::Impl::MakeClaim(const std::optional<ShardManifest>& tip,
+                                                                 uint32_t spec_id, std::optional<Epoch> tried) const {
   if (!tip.has_value()) {
-    return ShardManifest{.shard_id = shard, .version = ManifestVersion(1), .shard_spec_id = spec_id, .writer_epoch = Epoch(1)};
+    return ShardManifest{
+        .shard_id = shard, .version = ManifestVersion(1), .shard_spec_id = spec_id, .writer_epoch = Epoch(1)};
   }
   if (tip->status == ShardStatus::kSealed) {
-    return MakeError(ErrorKind::kSealed, fmt::format("shard {} is sealed: it takes no writer until it is unsealed or dropped", shard.ToString()),
-                     Fields(tip->writer_epoch));
+    return MakeError(
+        ErrorKind::kSealed,
+        fmt::format("shard {} is sealed: it takes no writer until it is unsealed or dropped", shard.ToString()),
+        Fields(tip->writer_epoch));
   }
   // No war over epochs: who comes second gives up, unless the version that it met was no claim.
   if (tried.has_value() && tip->writer_epoch >= *tried) {
-    return MakeError(ErrorKind::kClaimLost,
-                     fmt::format("shard {}: another writer claimed epoch {} while this one tried to claim {}; back off before opening "
-                                 "it again",
-                                 shard.ToString(), tip->writer_epoch, *tried),
-                     Fields(*tried));
+    return MakeError(
+        ErrorKind::kClaimLost,
+        fmt::format(
+            "shard {}: another writer claimed epoch {} while this one tried to claim {}; back off before opening "
+            "it again",
+            shard.ToString(), tip->writer_epoch, *tried),
+        Fields(*tried));
   }
   if (tip->shard_spec_id != spec_id) {
-    return InvalidInput("shard {} was created under sharding spec {}, not {}", shard.ToString(), tip->shard_spec_id, spec_id);
+    return InvalidInput("shard {} was created under sharding spec {}, not {}", shard.ToString(), tip->shard_spec_id,
+                        spec_id);
   }
   ShardManifest claim = tip->NextVersion();
   claim.writer_epoch = tip->writer_epoch.Next();
   return claim;
 }
 
-ShardManifestStore::ShardManifestStore(Resources resources, std::shared_ptr<ObjectStore> store, std::string table_root, Uuid shard,
-                                       ManifestStoreOptions options)
-    : shard_(shard), impl_(std::make_unique<Impl>(std::move(resources), std::move(store), table_root, std::move(shard), options)) {}
+ShardManifestStore::ShardManifestStore(Resources resources, std::shared_ptr<ObjectStore> store, std::string table_root,
+                                       Uuid shard, ManifestStoreOptions options)
+    : shard_(shard),
+      impl_(std::make_unique<Impl>(std::move(resources), std::move(store), table_root, std::move(shard), options)) {}
 
 ShardManifestStore::~ShardManifestStore() = default;
 
@@ -237,7 +249,8 @@ bool ShardManifestStore::PositionIsYoung() const { return impl_->HeldAndYoung().
 Cell<ShardManifest> ShardManifestStore::CommitUpdate(Epoch epoch, Change change) {
   CellSetter<ShardManifest> done(impl_->runtime());
   Cell<ShardManifest> cell = done.cell();
-  impl_->commits.Post([impl = impl_.get(), epoch, change = std::move(change), done] { done.Set(impl->Commit(epoch, change)); });
+  impl_->commits.Post(
+      [impl = impl_.get(), epoch, change = std::move(change), done] { done.Set(impl->Commit(epoch, change)); });
   return cell;
 }
 
@@ -252,13 +265,16 @@ arrow::Result<ShardManifest> ShardManifestStore::ClaimEpoch(uint32_t spec_id) {
     if (!HasKind(written, ErrorKind::kVersionConflict)) return written;
     tried = claim.writer_epoch;
   }
-  return VersionConflict("shard {}: {} claims in a row met a new manifest version; try again later", shard_.ToString(), kClaimAttempts);
+  return VersionConflict("shard {}: {} claims in a row met a new manifest version; try again later", shard_.ToString(),
+                         kClaimAttempts);
 }
 
-arrow::Result<ShardManifest> ShardManifestStore::InitializeShard(uint32_t spec_id, const std::map<std::string, std::string>& shard_fields) {
+arrow::Result<ShardManifest> ShardManifestStore::InitializeShard(
+    uint32_t spec_id, const std::map<std::string, std::string>& shard_fields) {
   ARROW_ASSIGN_OR_RAISE(std::optional<ShardManifest> existing, impl_->Refresh());
   if (!existing.has_value()) {
-    ShardManifest first{.shard_id = shard_, .version = ManifestVersion(1), .shard_spec_id = spec_id, .shard_fields = shard_fields};
+    ShardManifest first{
+        .shard_id = shard_, .version = ManifestVersion(1), .shard_spec_id = spec_id, .shard_fields = shard_fields};
     arrow::Status written = impl_->Write(first);
     if (written.ok()) return first;
     if (!HasKind(written, ErrorKind::kVersionConflict)) return written;
@@ -266,8 +282,8 @@ arrow::Result<ShardManifest> ShardManifestStore::InitializeShard(uint32_t spec_i
     if (!existing.has_value()) return written;
   }
   if (existing->shard_spec_id != spec_id || existing->shard_fields != shard_fields) {
-    return InvalidInput("shard {} was already initialized with sharding spec {} and different field values", shard_.ToString(),
-                        existing->shard_spec_id);
+    return InvalidInput("shard {} was already initialized with sharding spec {} and different field values",
+                        shard_.ToString(), existing->shard_spec_id);
   }
   return *std::move(existing);
 }
@@ -276,7 +292,8 @@ arrow::Result<uint64_t> ShardManifestStore::PruneVersionsBefore(ManifestVersion 
   ARROW_ASSIGN_OR_RAISE(std::optional<ShardManifest> tip, impl_->Refresh());
   if (!tip.has_value()) return impl_->NoSuchShard();
   if (keep_from > tip->version) {
-    return InvalidInput("shard {}: cannot keep manifest versions from {} on, the newest is {}", shard_.ToString(), keep_from, tip->version);
+    return InvalidInput("shard {}: cannot keep manifest versions from {} on, the newest is {}", shard_.ToString(),
+                        keep_from, tip->version);
   }
   const std::string folder = impl_->paths.ManifestFolder();
   ARROW_ASSIGN_OR_RAISE(ListPage page, ListAll(*impl_->store, {.prefix = folder, .recursive = false}));
@@ -285,7 +302,8 @@ arrow::Result<uint64_t> ShardManifestStore::PruneVersionsBefore(ManifestVersion 
     auto version = ParseReversedBits(std::string_view(object.key).substr(folder.size()), kManifestSuffix);
     if (version && ManifestVersion(*version) < keep_from) old_versions.emplace(ManifestVersion(*version), object);
   }
-  // Nobody may start a search at a version that is about to go: it would take the first deleted one above it for the end.
+  // Nobody may start a search at a version that is about to go: it would take the first deleted one above it for the
+  // end.
   if (!old_versions.empty() && !impl_->tip_finder.WriteHint(tip->version)) return 0;
   const Duration now = impl_->runtime().WallTime();
   uint64_t deleted = 0;

@@ -1,8 +1,8 @@
 // Versions of one shard manifest: finding the tip, claiming epochs, compare-and-swap commits (rows M1-M8, M10).
 //
-// One store object per (session, shard); destroy it in context T. It holds a *position*: the manifest that it last wrote or adopted, with the time
-// that confirmed it. A successful put-if-absent of version N proves that N was the tip, which is what makes serving from
-// memory sound.
+// One store object per (session, shard); destroy it in context T. It holds a *position*: the manifest that it last
+// wrote or adopted, with the time that confirmed it. A successful put-if-absent of version N proves that N was the tip,
+// which is what makes serving from memory sound.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ class ShardManifestStore {
   // Refreshes; Fenced(PeerClaimedEpoch) iff storage holds a higher epoch than `epoch`. Contexts T, S.
   // NotFound if the shard does not exist (any more).
   arrow::Status CheckFenced(Epoch epoch);
-  // True while storage confirmed the position less than an hour ago: how long a writer may go on without asking again. Any context.
+  // True while storage confirmed the position less than an hour ago: how long a writer may go on without asking again.
+  // Any context.
   bool PositionIsYoung() const;
 
   // One compare-and-swap of the manifest, serialised with all others of this object on the shard's commit strand.
@@ -48,12 +49,13 @@ class ShardManifestStore {
   using Change = std::function<arrow::Result<ShardManifest>(const ShardManifest& base)>;
   Cell<ShardManifest> CommitUpdate(Epoch epoch, Change change);
 
-  // Raises the epoch by one; creates the shard if there is none. Sealed, ClaimLost (another claimer took an epoch >= ours),
-  // InvalidInput (`spec_id` differs from the shard's), VersionConflict (16 lost races), store errors. Context T.
+  // Raises the epoch by one; creates the shard if there is none. Sealed, ClaimLost (another claimer took an epoch >=
+  // ours), InvalidInput (`spec_id` differs from the shard's), VersionConflict (16 lost races), store errors. Context T.
   arrow::Result<ShardManifest> ClaimEpoch(uint32_t spec_id);
   // Creates the shard at epoch 0 with its field values; an existing shard with the same spec and values is returned,
   // others are InvalidInput. Context T.
-  arrow::Result<ShardManifest> InitializeShard(uint32_t spec_id, const std::map<std::string, std::string>& shard_fields);
+  arrow::Result<ShardManifest> InitializeShard(uint32_t spec_id,
+                                               const std::map<std::string, std::string>& shard_fields);
   // Deletes versions below `keep_from` that are at least 24 h old, oldest first, stopping at the first younger one or
   // failure. InvalidInput if keep_from is above the tip. Returns how many. Context T.
   arrow::Result<uint64_t> PruneVersionsBefore(ManifestVersion keep_from);

@@ -8,16 +8,17 @@
 namespace javelin::memwal {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using std::chrono::hours;
 using std::chrono::minutes;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using Requests = std::vector<std::string>;
 
 // One storage, and as many processes on it as a test wants.
 class ManifestWorld {
  public:
-  explicit ManifestWorld(const Resources& resources) : resources_(resources), objects_(MakeMemoryStore(resources)), store_(Scripted()) {}
+  explicit ManifestWorld(const Resources& resources)
+      : resources_(resources), objects_(MakeMemoryStore(resources)), store_(Scripted()) {}
 
   std::shared_ptr<ScriptedStore> Scripted() { return std::make_shared<ScriptedStore>(resources_, objects_); }
   std::shared_ptr<ShardManifestStore> Open(std::shared_ptr<ObjectStore> store, ManifestStoreOptions options = {}) {
@@ -30,7 +31,9 @@ class ManifestWorld {
 
   ScriptedStore& store() { return *store_; }
   const ShardPaths& paths() const { return paths_; }
-  void PutHint(const std::string& text) { ASSERT_TRUE(objects_->Put(paths_.ManifestHint(), arrow::Buffer::FromString(text)).ok()); }
+  void PutHint(const std::string& text) {
+    ASSERT_TRUE(objects_->Put(paths_.ManifestHint(), arrow::Buffer::FromString(text)).ok());
+  }
   void DeleteHint() { ASSERT_TRUE(objects_->Delete(paths_.ManifestHint()).ok()); }
   std::string Hint() { return objects_->Get(paths_.ManifestHint()).ValueOrDie()->ToString(); }
   ShardManifest Stored(uint64_t version) {
@@ -40,14 +43,16 @@ class ManifestWorld {
     std::vector<uint64_t> versions;
     auto page = ListAll(*objects_, {.prefix = paths_.ManifestFolder()}).ValueOrDie();
     for (const auto& object : page.objects) {
-      if (auto version = ParseReversedBits(object.key.substr(paths_.ManifestFolder().size()), kManifestSuffix)) versions.push_back(*version);
+      if (auto version = ParseReversedBits(object.key.substr(paths_.ManifestFolder().size()), kManifestSuffix))
+        versions.push_back(*version);
     }
     std::sort(versions.begin(), versions.end());
     return versions;
   }
   std::map<std::string, std::string> Everything() {
     std::map<std::string, std::string> everything;
-    for (const auto& object : ListAll(*objects_, {}).ValueOrDie().objects) everything[object.key] = objects_->Get(object.key).ValueOrDie()->ToString();
+    for (const auto& object : ListAll(*objects_, {}).ValueOrDie().objects)
+      everything[object.key] = objects_->Get(object.key).ValueOrDie()->ToString();
     return everything;
   }
 
@@ -66,7 +71,8 @@ ShardManifestStore::Change RaiseLastSeen() {
   };
 }
 
-arrow::Result<ShardManifest> Commit(ShardManifestStore& store, Epoch epoch, ShardManifestStore::Change change = RaiseLastSeen()) {
+arrow::Result<ShardManifest> Commit(ShardManifestStore& store, Epoch epoch,
+                                    ShardManifestStore::Change change = RaiseLastSeen()) {
   return store.CommitUpdate(epoch, std::move(change)).Get();
 }
 
@@ -83,8 +89,12 @@ TEST(ManifestStore, FirstClaimCreatesVersionOne) {
   InVirtualTime([](Simulation&, const Resources& resources) {
     ManifestWorld world(resources);
     ShardManifest claimed = world.Open()->ClaimEpoch(1).ValueOrDie();
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("GET manifest/hint", "LIST manifest", "CREATE manifest/1", "PUT manifest/hint"));
-    EXPECT_EQ(claimed, (ShardManifest{.shard_id = TestShard(), .version = ManifestVersion(1), .shard_spec_id = 1, .writer_epoch = Epoch(1)}));
+    EXPECT_THAT(world.store().TakeRequests(),
+                ElementsAre("GET manifest/hint", "LIST manifest", "CREATE manifest/1", "PUT manifest/hint"));
+    EXPECT_EQ(
+        claimed,
+        (ShardManifest{
+            .shard_id = TestShard(), .version = ManifestVersion(1), .shard_spec_id = 1, .writer_epoch = Epoch(1)}));
     EXPECT_EQ(world.Stored(1), claimed);
     EXPECT_EQ(world.Hint(), R"({"version":1})");
   });
@@ -103,8 +113,8 @@ TEST(ManifestStore, SecondClaimRaisesTheEpochAndKeepsTheRest) {
                   return next;
                 }).ok());
     ShardManifest claimed = world.Open()->ClaimEpoch(1).ValueOrDie();
-    EXPECT_THAT(world.store().TakeRequests(),
-                ElementsAre("GET manifest/hint", "GET manifest/2", "HEAD manifest/3", "CREATE manifest/3", "PUT manifest/hint"));
+    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("GET manifest/hint", "GET manifest/2", "HEAD manifest/3",
+                                                          "CREATE manifest/3", "PUT manifest/hint"));
     ShardManifest expected = world.Stored(2).NextVersion();
     expected.writer_epoch = Epoch(2);
     EXPECT_EQ(claimed, expected);
@@ -162,7 +172,8 @@ TEST(ManifestStore, AClaimGoesOnOverVersionsThatWereNoClaims) {
     auto incumbent = world.OpenPeer();
     Claim(*incumbent);
     int commits = 0;
-    world.store().On("CREATE manifest/", {.times = 3, .before = [&] { commits += Commit(*incumbent, Epoch(1)).ok(); }, .silent = true});
+    world.store().On("CREATE manifest/",
+                     {.times = 3, .before = [&] { commits += Commit(*incumbent, Epoch(1)).ok(); }, .silent = true});
     EXPECT_EQ(world.Open()->ClaimEpoch(1).ValueOrDie().writer_epoch, Epoch(2));
     EXPECT_EQ(commits, 3);
     EXPECT_EQ(world.StoredVersions().back(), 5u);
@@ -269,8 +280,8 @@ TEST(ManifestStore, APositionIsBuiltUponForAnHour) {
     simulation.runtime()->Sleep(hours(1));
     EXPECT_FALSE(writer->PositionIsYoung());
     ASSERT_TRUE(Commit(*writer, Epoch(1)).ok());
-    EXPECT_THAT(world.store().TakeRequests(),
-                ElementsAre("GET manifest/hint", "GET manifest/3", "HEAD manifest/4", "CREATE manifest/4", "PUT manifest/hint"));
+    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("GET manifest/hint", "GET manifest/3", "HEAD manifest/4",
+                                                          "CREATE manifest/4", "PUT manifest/hint"));
     // Old or not, it is what latest() answers with.
     simulation.runtime()->Sleep(hours(5));
     EXPECT_EQ(VersionOf(writer->Latest()), 4u);
@@ -278,7 +289,8 @@ TEST(ManifestStore, APositionIsBuiltUponForAnHour) {
   });
 }
 
-// The time of a position is taken before the request that confirms it, or a slow answer would make it younger than it is.
+// The time of a position is taken before the request that confirms it, or a slow answer would make it younger than it
+// is.
 TEST(ManifestStore, AgeCountsFromBeforeTheRequest) {
   InVirtualTime([](Simulation& simulation, const Resources& resources) {
     ManifestWorld world(resources);
@@ -374,8 +386,8 @@ TEST(ManifestStore, AStalePositionRecovers) {
     ShardManifest committed = Commit(*writer, Epoch(1)).ValueOrDie();
     EXPECT_EQ(committed.version, ManifestVersion(4));
     EXPECT_EQ(committed.wal_position_last_seen, WalPosition(3));  // on top of both
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("CREATE manifest/2", "GET manifest/hint", "GET manifest/3", "HEAD manifest/4",
-                                                          "CREATE manifest/4", "PUT manifest/hint"));
+    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("CREATE manifest/2", "GET manifest/hint", "GET manifest/3",
+                                                          "HEAD manifest/4", "CREATE manifest/4", "PUT manifest/hint"));
   });
 }
 
@@ -402,7 +414,11 @@ TEST(ManifestStore, ARefreshDuringTheChangeMakesTheCommitRunAgain) {
     auto change = [&](const ShardManifest& base) -> arrow::Result<ShardManifest> {
       bases.push_back(base.version.value());
       if (bases.size() == 1) {
-        EXPECT_TRUE(world.store().inner().PutIfAbsent(world.paths().Manifest(ManifestVersion(2)), EncodeShardManifest(base.NextVersion())).ok());
+        EXPECT_TRUE(
+            world.store()
+                .inner()
+                .PutIfAbsent(world.paths().Manifest(ManifestVersion(2)), EncodeShardManifest(base.NextVersion()))
+                .ok());
         EXPECT_EQ(VersionOf(writer->RefreshLatest()), 2u);
       }
       return base.NextVersion();
@@ -410,8 +426,10 @@ TEST(ManifestStore, ARefreshDuringTheChangeMakesTheCommitRunAgain) {
     EXPECT_EQ(Commit(*writer, Epoch(1), change).ValueOrDie().version, ManifestVersion(3));
     EXPECT_THAT(bases, ElementsAre(1, 2));
     // The doomed version 2 was not even tried.
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("HEAD manifest/2", "HEAD manifest/3", "GET manifest/2", "GET manifest/hint", "GET manifest/1",
-                                                          "HEAD manifest/2", "HEAD manifest/3", "GET manifest/2", "CREATE manifest/3", "PUT manifest/hint"));
+    EXPECT_THAT(
+        world.store().TakeRequests(),
+        ElementsAre("HEAD manifest/2", "HEAD manifest/3", "GET manifest/2", "GET manifest/hint", "GET manifest/1",
+                    "HEAD manifest/2", "HEAD manifest/3", "GET manifest/2", "CREATE manifest/3", "PUT manifest/hint"));
   });
 }
 
@@ -442,7 +460,8 @@ TEST(ManifestStore, AnUnknownOutcomeIsReturnedAndDropsThePosition) {
     EXPECT_KIND(kTransient, "manifest version 2", Commit(*writer, Epoch(1)).status());
     world.store().TakeRequests();
     EXPECT_EQ(VersionOf(writer->Latest()), 2u);  // asked storage
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("GET manifest/hint", "GET manifest/1", "HEAD manifest/2", "HEAD manifest/3", "GET manifest/2"));
+    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("GET manifest/hint", "GET manifest/1", "HEAD manifest/2",
+                                                          "HEAD manifest/3", "GET manifest/2"));
     EXPECT_EQ(Commit(*writer, Epoch(1)).ValueOrDie().version, ManifestVersion(3));
     // And where it never arrived.
     world.store().Fail("CREATE manifest/4", ErrorKind::kOutcomeUnknown);
@@ -460,7 +479,9 @@ TEST(ManifestStore, ConcurrentCommitsAreOnePutEach) {
       world.store().TakeRequests();
       std::vector<Cell<ShardManifest>> cells(commits);
       std::vector<TaskHandle> tasks;
-      for (auto& cell : cells) tasks.push_back(resources.runtime->Spawn("committer", [&] { cell = writer->CommitUpdate(Epoch(1), RaiseLastSeen()); }));
+      for (auto& cell : cells)
+        tasks.push_back(
+            resources.runtime->Spawn("committer", [&] { cell = writer->CommitUpdate(Epoch(1), RaiseLastSeen()); }));
       for (auto& task : tasks) task.Join();
       std::set<uint64_t> versions;
       for (auto& cell : cells) versions.insert(cell.Get().ValueOrDie().version.value());
@@ -470,7 +491,8 @@ TEST(ManifestStore, ConcurrentCommitsAreOnePutEach) {
       auto counts = world.store().TakeCounts();
       EXPECT_EQ(counts.size(), commits + 1u);  // each version once, and the hint
       EXPECT_EQ(counts["PUT manifest/hint"], commits);
-      for (int version = 2; version <= commits + 1; ++version) EXPECT_EQ(counts["CREATE manifest/" + std::to_string(version)], 1);
+      for (int version = 2; version <= commits + 1; ++version)
+        EXPECT_EQ(counts["CREATE manifest/" + std::to_string(version)], 1);
     });
   }
 }
@@ -515,18 +537,21 @@ TEST(ManifestStore, HintMissingLowHighOrGarbage) {
     const Requests by_listing{"GET manifest/hint", "LIST manifest", "GET manifest/5"};
     EXPECT_EQ(find(), (Requests{"GET manifest/hint", "GET manifest/5", "HEAD manifest/6"}));
     world.PutHint(R"({"version":3})");
-    EXPECT_EQ(find(), (Requests{"GET manifest/hint", "GET manifest/3", "HEAD manifest/4", "HEAD manifest/5", "HEAD manifest/6", "GET manifest/5"}));
+    EXPECT_EQ(find(), (Requests{"GET manifest/hint", "GET manifest/3", "HEAD manifest/4", "HEAD manifest/5",
+                                "HEAD manifest/6", "GET manifest/5"}));
     world.PutHint(R"({"version":9})");
     EXPECT_EQ(find(), (Requests{"GET manifest/hint", "GET manifest/9", "LIST manifest", "GET manifest/5"}));
-    for (const char* garbage : {"", "{", "7", "null", "[5]", R"({"version":"5"})", R"({"version":-5})", R"({"version":5.0})", R"({"version":0})",
-                                R"({"other":5})", "\xff\xfe", R"({"version":99999999999999999999999})"}) {
+    for (const char* garbage :
+         {"", "{", "7", "null", "[5]", R"({"version":"5"})", R"({"version":-5})", R"({"version":5.0})",
+          R"({"version":0})", R"({"other":5})", "\xff\xfe", R"({"version":99999999999999999999999})"}) {
       world.PutHint(garbage);
       EXPECT_EQ(find(), by_listing) << garbage;
     }
     world.PutHint(R"({"version":5, "x": ")" + std::string(2'000, 'x') + "\"}");
     EXPECT_EQ(find(), by_listing);
     world.PutHint(R"({"version":18446744073709551615})");
-    EXPECT_EQ(find(), (Requests{"GET manifest/hint", "GET manifest/18446744073709551615", "LIST manifest", "GET manifest/5"}));
+    EXPECT_EQ(find(),
+              (Requests{"GET manifest/hint", "GET manifest/18446744073709551615", "LIST manifest", "GET manifest/5"}));
     world.DeleteHint();
     EXPECT_EQ(find(), by_listing);
     // A hint that cannot be read is no hint, and no reason to give up.
@@ -543,10 +568,11 @@ TEST(ManifestStore, ProbesInBatches) {
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(Commit(*writer, Epoch(1)).ok());
     world.PutHint(R"({"version":1})");
     EXPECT_EQ(VersionOf(world.Open({.scan_batch_size = 3})->RefreshLatest()), 6u);
-    EXPECT_THAT(world.store().TakeRequests(),
-                ElementsAre("GET manifest/hint", "GET manifest/1", "HEAD manifest/2", "HEAD manifest/3", "HEAD manifest/4", "HEAD manifest/5",
-                            "HEAD manifest/6", "HEAD manifest/7", "HEAD manifest/8", "HEAD manifest/7", "HEAD manifest/8", "HEAD manifest/9",
-                            "GET manifest/6"));
+    EXPECT_THAT(
+        world.store().TakeRequests(),
+        ElementsAre("GET manifest/hint", "GET manifest/1", "HEAD manifest/2", "HEAD manifest/3", "HEAD manifest/4",
+                    "HEAD manifest/5", "HEAD manifest/6", "HEAD manifest/7", "HEAD manifest/8", "HEAD manifest/7",
+                    "HEAD manifest/8", "HEAD manifest/9", "GET manifest/6"));
   });
 }
 
@@ -556,8 +582,10 @@ TEST(ManifestStore, ForeignNamesInTheFolderAreIgnored) {
     Claim(*world.OpenPeer());
     world.DeleteHint();
     const std::string seven = ReversedBits(7);
-    for (const std::string& name : {seven + ".binpb.tmp.0123", seven, seven + ".arrow", "x" + seven + ".binpb", seven + ".binpb/deeper"}) {
-      arrow::Status put = world.store().inner().Put(world.paths().ManifestFolder() + name, arrow::Buffer::FromString("x"));
+    for (const std::string& name :
+         {seven + ".binpb.tmp.0123", seven, seven + ".arrow", "x" + seven + ".binpb", seven + ".binpb/deeper"}) {
+      arrow::Status put =
+          world.store().inner().Put(world.paths().ManifestFolder() + name, arrow::Buffer::FromString("x"));
       ASSERT_TRUE(put.ok()) << put.ToString();
     }
     EXPECT_EQ(VersionOf(world.Open()->RefreshLatest()), 1u);
@@ -577,7 +605,8 @@ TEST(ManifestStore, AnyOtherAnswerThanNotFoundFailsTheSearch) {
         EXPECT_EQ(KindOf(store.CheckFenced(Epoch(1))), kind);
         EXPECT_EQ(KindOf(store.ClaimEpoch(1).status()), kind);
         EXPECT_EQ(KindOf(Commit(store, Epoch(1)).status()), kind);
-        for (const std::string& request : world.store().TakeRequests()) EXPECT_FALSE(request.starts_with("CREATE")) << request;
+        for (const std::string& request : world.store().TakeRequests())
+          EXPECT_FALSE(request.starts_with("CREATE")) << request;
         EXPECT_FALSE(store.PositionIsYoung());
       };
       // A HEAD behind the hinted version, which itself is below the tip: the dangerous one.
@@ -610,7 +639,9 @@ TEST(ManifestStore, DamagedManifestsAreCorruption) {
   InVirtualTime([](Simulation&, const Resources& resources) {
     ManifestWorld world(resources);
     Claim(*world.OpenPeer());
-    auto put = [&](const BufferPtr& bytes) { ASSERT_TRUE(world.store().inner().Put(world.paths().Manifest(ManifestVersion(1)), bytes).ok()); };
+    auto put = [&](const BufferPtr& bytes) {
+      ASSERT_TRUE(world.store().inner().Put(world.paths().Manifest(ManifestVersion(1)), bytes).ok());
+    };
     ShardManifest manifest = world.Stored(1);
     put(arrow::Buffer::FromString("nonsense"));
     EXPECT_KIND(kCorruption, "manifest version 1", world.Open()->RefreshLatest().status());
@@ -630,8 +661,11 @@ TEST(ManifestStore, InitializeShardCreatesEpochZero) {
     ManifestWorld world(resources);
     const std::map<std::string, std::string> fields{{"bucket", std::string("\x03\0\0\0", 4)}};
     ShardManifest made = world.Open()->InitializeShard(1, fields).ValueOrDie();
-    EXPECT_EQ(made, (ShardManifest{.shard_id = TestShard(), .version = ManifestVersion(1), .shard_spec_id = 1, .shard_fields = fields}));
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("GET manifest/hint", "LIST manifest", "CREATE manifest/1", "PUT manifest/hint"));
+    EXPECT_EQ(made,
+              (ShardManifest{
+                  .shard_id = TestShard(), .version = ManifestVersion(1), .shard_spec_id = 1, .shard_fields = fields}));
+    EXPECT_THAT(world.store().TakeRequests(),
+                ElementsAre("GET manifest/hint", "LIST manifest", "CREATE manifest/1", "PUT manifest/hint"));
     // Again: the same. A claim keeps the fields.
     EXPECT_EQ(world.Open()->InitializeShard(1, fields).ValueOrDie(), made);
     EXPECT_EQ(world.OpenPeer()->ClaimEpoch(1).ValueOrDie().shard_fields, fields);
@@ -688,7 +722,8 @@ class Pruning : public ::testing::Test {
 TEST_F(Pruning, DeletesOldVersionsOldestFirst) {
   With([](ManifestWorld& world, ShardManifestStore& store, Runtime&) {
     EXPECT_EQ(store.PruneVersionsBefore(ManifestVersion(3)).ValueOrDie(), 2u);
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("HEAD manifest/7", "LIST manifest", "PUT manifest/hint", "DELETE manifest/1", "DELETE manifest/2"));
+    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("HEAD manifest/7", "LIST manifest", "PUT manifest/hint",
+                                                          "DELETE manifest/1", "DELETE manifest/2"));
     EXPECT_EQ(world.StoredVersions(), (std::vector<uint64_t>{3, 4, 5, 6}));
     EXPECT_EQ(store.PruneVersionsBefore(ManifestVersion(3)).ValueOrDie(), 0u);
   });
@@ -719,7 +754,8 @@ TEST_F(Pruning, KeepsTheTip) {
     EXPECT_EQ(world.StoredVersions().size(), 6u);
   });
   InVirtualTime([](Simulation&, const Resources& resources) {
-    EXPECT_KIND(kNotFound, kTestShard, ManifestWorld(resources).Open()->PruneVersionsBefore(ManifestVersion(1)).status());
+    EXPECT_KIND(kNotFound, kTestShard,
+                ManifestWorld(resources).Open()->PruneVersionsBefore(ManifestVersion(1)).status());
   });
 }
 
@@ -737,7 +773,8 @@ TEST_F(Pruning, AHintToAPrunedVersionLeadsToTheListing) {
     world.PutHint(R"({"version":2})");
     world.store().TakeRequests();
     EXPECT_EQ(VersionOf(world.Open()->RefreshLatest()), 6u);
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("GET manifest/hint", "GET manifest/2", "LIST manifest", "GET manifest/6"));
+    EXPECT_THAT(world.store().TakeRequests(),
+                ElementsAre("GET manifest/hint", "GET manifest/2", "LIST manifest", "GET manifest/6"));
   });
 }
 

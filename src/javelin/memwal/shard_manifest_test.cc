@@ -14,7 +14,8 @@ constexpr char kShardText[] = "00112233-4455-6677-8899-aabbccddeeff";
 
 std::string FromHex(std::string_view hex) {
   std::string bytes;
-  for (size_t i = 0; i < hex.size(); i += 2) bytes.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  for (size_t i = 0; i < hex.size(); i += 2)
+    bytes.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
   return bytes;
 }
 
@@ -28,13 +29,19 @@ ShardManifest Example() {
   manifest.replay_after = WalPosition(12);
   manifest.wal_position_last_seen = WalPosition(15);
   manifest.current_generation = Generation(4);
-  manifest.sstables = {{.generation = Generation(2), .path = "0badcafe_gen_2", .in_memory_bytes = 59, .physical_rows = 1, .primary_key_bytes = 8},
+  manifest.sstables = {{.generation = Generation(2),
+                        .path = "0badcafe_gen_2",
+                        .in_memory_bytes = 59,
+                        .physical_rows = 1,
+                        .primary_key_bytes = 8},
                        {.generation = Generation(3), .path = "12345678_gen_3"}};
   manifest.status = ShardStatus::kSealed;
   return manifest;
 }
 
-arrow::Result<ShardManifest> Decode(const std::string& bytes) { return DecodeShardManifest(*arrow::Buffer::FromString(bytes)); }
+arrow::Result<ShardManifest> Decode(const std::string& bytes) {
+  return DecodeShardManifest(*arrow::Buffer::FromString(bytes));
+}
 
 TEST(ShardManifest, VersionOneOfAFirstClaimByteForByte) {
   ShardManifest manifest;
@@ -42,7 +49,8 @@ TEST(ShardManifest, VersionOneOfAFirstClaimByteForByte) {
   manifest.version = ManifestVersion(1);
   manifest.writer_epoch = Epoch(1);
   manifest.shard_spec_id = 1;
-  EXPECT_EQ(EncodeShardManifest(manifest)->ToString(), FromHex("08011001300150015a120a10" "00112233445566778899aabbccddeeff"));
+  EXPECT_EQ(EncodeShardManifest(manifest)->ToString(), FromHex("08011001300150015a120a10"
+                                                               "00112233445566778899aabbccddeeff"));
 }
 
 TEST(ShardManifest, RoundTrip) {
@@ -73,7 +81,8 @@ TEST(ShardManifest, UnknownFieldsSurviveARewrite) {
 TEST(ShardManifest, UnknownStatusReadsAsActive) {
   ShardManifest manifest = Example();
   manifest.status = ShardStatus::kActive;
-  EXPECT_EQ(Decode(EncodeShardManifest(manifest)->ToString() + FromHex("7809")).ValueOrDie().status, ShardStatus::kActive);
+  EXPECT_EQ(Decode(EncodeShardManifest(manifest)->ToString() + FromHex("7809")).ValueOrDie().status,
+            ShardStatus::kActive);
 }
 
 TEST(ShardManifest, WhatDoesNotDecodeIsCorruption) {
@@ -83,19 +92,40 @@ TEST(ShardManifest, WhatDoesNotDecodeIsCorruption) {
     EXPECT_EQ(KindOf(status), ErrorKind::kCorruption) << status.ToString();
     EXPECT_THAT(status.message(), HasSubstr(word));
   };
-  const std::string shard = FromHex("5a120a10" "00112233445566778899aabbccddeeff");
+  const std::string shard = FromHex(
+      "5a120a10"
+      "00112233445566778899aabbccddeeff");
   expect("not a message", "decode");
   expect(FromHex("080110013001"), "no shard id");
-  expect(FromHex("080110013001" "5a040a02aabb"), "16");
+  expect(FromHex("080110013001"
+                 "5a040a02aabb"),
+         "16");
   expect("", "no shard id");
-  expect(FromHex("1001" "3001") + shard, "version 0");
+  expect(FromHex("1001"
+                 "3001") +
+             shard,
+         "version 0");
   expect(FromHex("08011001") + shard, "generation 0");
   const std::string maximum = FromHex("ffffffffffffffffff01");
   expect(FromHex("08") + maximum + FromHex("3001") + shard, "version");
-  expect(FromHex("0801" "10") + maximum + FromHex("3001") + shard, "writer_epoch");
-  expect(FromHex("0801" "3001" "18") + maximum + shard, "replay_after");
-  expect(FromHex("0801" "3001" "20") + maximum + shard, "last_seen");
-  expect(FromHex("0801" "30") + maximum + shard, "generation");
+  expect(FromHex("0801"
+                 "10") +
+             maximum + FromHex("3001") + shard,
+         "writer_epoch");
+  expect(FromHex("0801"
+                 "3001"
+                 "18") +
+             maximum + shard,
+         "replay_after");
+  expect(FromHex("0801"
+                 "3001"
+                 "20") +
+             maximum + shard,
+         "last_seen");
+  expect(FromHex("0801"
+                 "30") +
+             maximum + shard,
+         "generation");
   for (const std::string path : {"", ".", "..", "a/b", "../x"}) {
     ShardManifest manifest = Example();
     manifest.sstables[0].path = path;
@@ -119,9 +149,10 @@ TEST(ReversedBits, ParsesItsOwnNamesOnly) {
   }
   const std::string four = ReversedBits(4);
   for (const std::string& hostile :
-       {four + ".arrow.tmp.x", four + ".arrow.", four + ".arro", four, four + ".binpb", "." + four + ".arrow", four + "0.arrow",
-        four.substr(1) + ".arrow", four.substr(1) + "2.arrow", four.substr(1) + " .arrow", four + ".ARROW", std::string(".arrow"),
-        std::string(), "." + std::string(32, 'a') + ".tmp", four + ".arrow/x"}) {
+       {four + ".arrow.tmp.x", four + ".arrow.", four + ".arro", four, four + ".binpb", "." + four + ".arrow",
+        four + "0.arrow", four.substr(1) + ".arrow", four.substr(1) + "2.arrow", four.substr(1) + " .arrow",
+        four + ".ARROW", std::string(".arrow"), std::string(), "." + std::string(32, 'a') + ".tmp",
+        four + ".arrow/x"}) {
     EXPECT_EQ(ParseReversedBits(hostile, ".arrow"), std::nullopt) << hostile;
   }
 }

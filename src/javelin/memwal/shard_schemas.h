@@ -19,17 +19,21 @@ class ShardSchemas {
   // InvalidInput: unusable key type, a column named `_tombstone`.
   static arrow::Result<ShardSchemas> Make(const file::Schema& table_schema);
 
-  const std::shared_ptr<arrow::Schema>& logical() const { return logical_; }   // what callers give and get
-  const std::shared_ptr<arrow::Schema>& storage() const { return storage_; }   // + field ids + `_tombstone`; non-key columns nullable
-  const file::Schema& storage_fields() const { return storage_fields_; }       // storage by field id; `_tombstone` has id -1
-  const std::vector<int>& key_columns() const { return key_columns_; }         // positions in storage, in key order; empty = no key
+  const std::shared_ptr<arrow::Schema>& logical() const { return logical_; }  // what callers give and get
+  const std::shared_ptr<arrow::Schema>& storage() const {
+    return storage_;
+  }  // + field ids + `_tombstone`; non-key columns nullable
+  const file::Schema& storage_fields() const { return storage_fields_; }  // storage by field id; `_tombstone` has id -1
+  const std::vector<int>& key_columns() const {
+    return key_columns_;
+  }  // positions in storage, in key order; empty = no key
   bool has_key() const { return !key_columns_.empty(); }
 
-  // Same columns in the same order with the same types and no null where the table forbids it; InvalidInput names the column.
-  // Adds `_tombstone` = false.
+  // Same columns in the same order with the same types and no null where the table forbids it; InvalidInput names the
+  // column. Adds `_tombstone` = false.
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShapePut(const arrow::RecordBatch& batch) const;
-  // One tombstone row per row of `keys`, which must hold every key column (others are ignored). InvalidInput: no key on the
-  // table, missing column, other type, null.
+  // One tombstone row per row of `keys`, which must hold every key column (others are ignored). InvalidInput: no key on
+  // the table, missing column, other type, null.
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShapeDelete(const arrow::RecordBatch& keys) const;
 
  private:

@@ -18,10 +18,12 @@ std::shared_ptr<const arrow::KeyValueMetadata> KeyMark() {
 }
 
 std::shared_ptr<arrow::Schema> TableSchema() {
-  return arrow::schema({arrow::field("id", arrow::int64(), false, KeyMark()), arrow::field("score", arrow::float64(), false),
-                        arrow::field("place", arrow::struct_({arrow::field("x", arrow::int32(), false), arrow::field("y", arrow::int32())})),
-                        arrow::field("tags", arrow::list(arrow::field("item", arrow::utf8(), false)))},
-                       arrow::key_value_metadata({{"owner", "me"}}));
+  return arrow::schema(
+      {arrow::field("id", arrow::int64(), false, KeyMark()), arrow::field("score", arrow::float64(), false),
+       arrow::field("place",
+                    arrow::struct_({arrow::field("x", arrow::int32(), false), arrow::field("y", arrow::int32())})),
+       arrow::field("tags", arrow::list(arrow::field("item", arrow::utf8(), false)))},
+      arrow::key_value_metadata({{"owner", "me"}}));
 }
 
 ShardSchemas Schemas(const std::shared_ptr<arrow::Schema>& schema = TableSchema()) {
@@ -71,25 +73,35 @@ TEST(ShardSchemas, StorageCarriesIdsAndATombstone) {
 
 TEST(ShardSchemas, KeyOrderComesFromPositions) {
   auto mark = [](const char* position) {
-    return arrow::key_value_metadata({{std::string(file::kPrimaryKeyMetadata), "true"}, {std::string(file::kPrimaryKeyPositionMetadata), position}});
+    return arrow::key_value_metadata(
+        {{std::string(file::kPrimaryKeyMetadata), "true"}, {std::string(file::kPrimaryKeyPositionMetadata), position}});
   };
-  auto schema = arrow::schema({arrow::field("a", arrow::utf8(), false, mark("2")), arrow::field("v", arrow::int8()), arrow::field("b", arrow::int32(), false, mark("1"))});
+  auto schema = arrow::schema({arrow::field("a", arrow::utf8(), false, mark("2")), arrow::field("v", arrow::int8()),
+                               arrow::field("b", arrow::int32(), false, mark("1"))});
   EXPECT_EQ(Schemas(schema).key_columns(), (std::vector<int>{2, 0}));
   EXPECT_FALSE(Schemas(arrow::schema({arrow::field("v", arrow::int8())})).has_key());
 }
 
 TEST(ShardSchemas, RefusesUnusableTables) {
-  auto make = [](const arrow::Schema& schema) { return ShardSchemas::Make(file::Schema::FromArrow(schema).ValueOrDie()).status(); };
+  auto make = [](const arrow::Schema& schema) {
+    return ShardSchemas::Make(file::Schema::FromArrow(schema).ValueOrDie()).status();
+  };
   ExpectInvalid(make(*arrow::schema({arrow::field("id", arrow::float64(), false, KeyMark())})), "unsupported type");
-  ExpectInvalid(make(*arrow::schema({arrow::field("id", arrow::int64()), arrow::field("_tombstone", arrow::boolean(), false)})), "_tombstone");
-  ExpectInvalid(make(*arrow::schema({arrow::field("s", arrow::struct_({arrow::field("id", arrow::int64(), false, KeyMark())}), false)})), "top-level");
+  ExpectInvalid(
+      make(*arrow::schema({arrow::field("id", arrow::int64()), arrow::field("_tombstone", arrow::boolean(), false)})),
+      "_tombstone");
+  ExpectInvalid(make(*arrow::schema({arrow::field(
+                    "s", arrow::struct_({arrow::field("id", arrow::int64(), false, KeyMark())}), false)})),
+                "top-level");
 }
 
 TEST(ShapePut, AddsTheTombstoneAndTheStorageSchema) {
   ShardSchemas schemas = Schemas();
-  auto shaped = schemas.ShapePut(*Batch(TableSchema(), R"([[1, 0.5, [1, null], ["a"]], [2, 1.5, null, null]])")).ValueOrDie();
+  auto shaped =
+      schemas.ShapePut(*Batch(TableSchema(), R"([[1, 0.5, [1, null], ["a"]], [2, 1.5, null, null]])")).ValueOrDie();
   EXPECT_TRUE(shaped->schema()->Equals(*schemas.storage(), true));
-  EXPECT_TRUE(shaped->Equals(*Batch(schemas.storage(), R"([[1, 0.5, [1, null], ["a"], false], [2, 1.5, null, null, false]])")));
+  EXPECT_TRUE(
+      shaped->Equals(*Batch(schemas.storage(), R"([[1, 0.5, [1, null], ["a"], false], [2, 1.5, null, null, false]])")));
   EXPECT_TRUE(shaped->ValidateFull().ok());
   // Types of the columns are those of the schema, metadata included.
   EXPECT_EQ(IdOf(*shaped->column(2)->type()->field(1)), "4");
@@ -97,34 +109,52 @@ TEST(ShapePut, AddsTheTombstoneAndTheStorageSchema) {
 
 TEST(ShapePut, TakesSlicesAndOtherItemNames) {
   auto schema = TableSchema();
-  auto renamed = schema->SetField(3, arrow::field("tags", arrow::list(arrow::field("element", arrow::utf8(), true)))).ValueOrDie();
-  auto batch = Batch(renamed, R"([[1, 0.5, null, ["a", null]], [2, 1.5, [7, 8], ["b", "c"]], [3, 2.5, null, []]])")->Slice(1, 2);
+  auto renamed =
+      schema->SetField(3, arrow::field("tags", arrow::list(arrow::field("element", arrow::utf8(), true)))).ValueOrDie();
+  auto batch =
+      Batch(renamed, R"([[1, 0.5, null, ["a", null]], [2, 1.5, [7, 8], ["b", "c"]], [3, 2.5, null, []]])")->Slice(1, 2);
   ShardSchemas schemas = Schemas();
   auto shaped = schemas.ShapePut(*batch).ValueOrDie();  // the null item lies outside the slice
-  EXPECT_TRUE(shaped->Equals(*Batch(schemas.storage(), R"([[2, 1.5, [7, 8], ["b", "c"], false], [3, 2.5, null, [], false]])")));
+  EXPECT_TRUE(
+      shaped->Equals(*Batch(schemas.storage(), R"([[2, 1.5, [7, 8], ["b", "c"], false], [3, 2.5, null, [], false]])")));
   EXPECT_TRUE(shaped->ValidateFull().ok());
 }
 
 TEST(ShapePut, RefusesOtherShapes) {
   ShardSchemas schemas = Schemas();
   auto schema = TableSchema();
-  auto put = [&](const std::shared_ptr<arrow::Schema>& given, const std::string& json) { return schemas.ShapePut(*Batch(given, json)).status(); };
+  auto put = [&](const std::shared_ptr<arrow::Schema>& given, const std::string& json) {
+    return schemas.ShapePut(*Batch(given, json)).status();
+  };
   auto fields = schema->fields();
   ExpectInvalid(put(schema->RemoveField(3).ValueOrDie(), R"([[1, 0.5, null]])"), "3 columns");
-  ExpectInvalid(put(schema->AddField(4, arrow::field("more", arrow::int8())).ValueOrDie(), R"([[1, 0.5, null, null, null]])"), "5 columns");
-  ExpectInvalid(put(arrow::schema({fields[1], fields[0], fields[2], fields[3]}), R"([[0.5, 1, null, null]])"), "'score'");
-  ExpectInvalid(put(schema->SetField(0, arrow::field("id", arrow::int32(), false)).ValueOrDie(), R"([[1, 0.5, null, null]])"), "int32");
-  ExpectInvalid(put(schema->SetField(0, arrow::field("id", arrow::int64())).ValueOrDie(), R"([[null, 0.5, null, null]])"), "'id'");
-  ExpectInvalid(put(schema->SetField(1, arrow::field("score", arrow::float64())).ValueOrDie(), R"([[1, null, null, null]])"), "'score'");
+  ExpectInvalid(
+      put(schema->AddField(4, arrow::field("more", arrow::int8())).ValueOrDie(), R"([[1, 0.5, null, null, null]])"),
+      "5 columns");
+  ExpectInvalid(put(arrow::schema({fields[1], fields[0], fields[2], fields[3]}), R"([[0.5, 1, null, null]])"),
+                "'score'");
+  ExpectInvalid(
+      put(schema->SetField(0, arrow::field("id", arrow::int32(), false)).ValueOrDie(), R"([[1, 0.5, null, null]])"),
+      "int32");
+  ExpectInvalid(
+      put(schema->SetField(0, arrow::field("id", arrow::int64())).ValueOrDie(), R"([[null, 0.5, null, null]])"),
+      "'id'");
+  ExpectInvalid(
+      put(schema->SetField(1, arrow::field("score", arrow::float64())).ValueOrDie(), R"([[1, null, null, null]])"),
+      "'score'");
   auto other_names = arrow::struct_({arrow::field("x", arrow::int32()), arrow::field("z", arrow::int32())});
-  ExpectInvalid(put(schema->SetField(2, arrow::field("place", other_names)).ValueOrDie(), R"([[1, 0.5, [1, 2], null]])"), "'place'");
+  ExpectInvalid(
+      put(schema->SetField(2, arrow::field("place", other_names)).ValueOrDie(), R"([[1, 0.5, [1, 2], null]])"),
+      "'place'");
   auto nullable_child = arrow::struct_({arrow::field("x", arrow::int32()), arrow::field("y", arrow::int32())});
   auto nullable_place = schema->SetField(2, arrow::field("place", nullable_child)).ValueOrDie();
   ExpectInvalid(put(nullable_place, R"([[1, 0.5, [null, 2], null]])"), "'place.x'");
   EXPECT_TRUE(put(nullable_place, R"([[1, 0.5, [1, 2], null], [2, 0.5, null, null]])").ok());
   auto nullable_items = schema->SetField(3, arrow::field("tags", arrow::list(arrow::utf8()))).ValueOrDie();
   ExpectInvalid(put(nullable_items, R"([[1, 0.5, null, ["a", null]]])"), "'tags.item'");
-  ExpectInvalid(put(schema->SetField(3, arrow::field("tags", arrow::list(arrow::int8()))).ValueOrDie(), R"([[1, 0.5, null, [1]]])"), "'tags.item'");
+  ExpectInvalid(put(schema->SetField(3, arrow::field("tags", arrow::list(arrow::int8()))).ValueOrDie(),
+                    R"([[1, 0.5, null, [1]]])"),
+                "'tags.item'");
 }
 
 TEST(ShapePut, RefusesColumnsOfDifferentLength) {
@@ -139,13 +169,16 @@ TEST(ShapeDelete, OneTombstonePerKey) {
   auto keys = arrow::schema({arrow::field("other", arrow::utf8()), arrow::field("id", arrow::int64())});
   auto shaped = schemas.ShapeDelete(*Batch(keys, R"([["x", 4], ["y", 5]])")).ValueOrDie();
   EXPECT_TRUE(shaped->schema()->Equals(*schemas.storage(), true));
-  EXPECT_TRUE(shaped->Equals(*Batch(schemas.storage(), R"([[4, null, null, null, true], [5, null, null, null, true]])")));
+  EXPECT_TRUE(
+      shaped->Equals(*Batch(schemas.storage(), R"([[4, null, null, null, true], [5, null, null, null, true]])")));
   EXPECT_TRUE(shaped->ValidateFull().ok());
 }
 
 TEST(ShapeDelete, RefusesBadKeys) {
   ShardSchemas schemas = Schemas();
-  auto remove = [&](const arrow::FieldVector& fields, const std::string& json) { return schemas.ShapeDelete(*Batch(arrow::schema(fields), json)).status(); };
+  auto remove = [&](const arrow::FieldVector& fields, const std::string& json) {
+    return schemas.ShapeDelete(*Batch(arrow::schema(fields), json)).status();
+  };
   ExpectInvalid(remove({arrow::field("x", arrow::int64())}, "[[1]]"), "'id'");
   ExpectInvalid(remove({arrow::field("id", arrow::int32())}, "[[1]]"), "int32");
   ExpectInvalid(remove({arrow::field("id", arrow::int64())}, "[[null]]"), "'id'");
@@ -154,7 +187,8 @@ TEST(ShapeDelete, RefusesBadKeys) {
       arrow::ArrayVector(2, arrow::json::ArrayFromJSONString(arrow::int64(), "[1]").ValueOrDie()));
   ExpectInvalid(schemas.ShapeDelete(*twice).status(), "2 times");
   ShardSchemas no_key = Schemas(arrow::schema({arrow::field("v", arrow::int8())}));
-  ExpectInvalid(no_key.ShapeDelete(*Batch(arrow::schema({arrow::field("v", arrow::int8())}), "[[1]]")).status(), "primary key");
+  ExpectInvalid(no_key.ShapeDelete(*Batch(arrow::schema({arrow::field("v", arrow::int8())}), "[[1]]")).status(),
+                "primary key");
 }
 
 }  // namespace

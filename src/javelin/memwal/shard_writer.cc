@@ -6,9 +6,16 @@
 namespace javelin::memwal {
 
 ShardWriter::Impl::Impl(Dataset dataset_in, OpenPlan plan_in, std::shared_ptr<WriterState> state_in, WalLog log)
-    : dataset(std::move(dataset_in)), plan(std::move(plan_in)), shard_id(plan.shard.ToString()), state(std::move(state_in)),
-      registry(WriterRegistry::Of(*dataset.session())), counters(state->runtime()), mutex(state->runtime()),
-      close_result(state->runtime()), index(state, &counters), wal(state, &counters, std::move(log), plan.options) {}
+    : dataset(std::move(dataset_in)),
+      plan(std::move(plan_in)),
+      shard_id(plan.shard.ToString()),
+      state(std::move(state_in)),
+      registry(WriterRegistry::Of(*dataset.session())),
+      counters(state->runtime()),
+      mutex(state->runtime()),
+      close_result(state->runtime()),
+      index(state, &counters),
+      wal(state, &counters, std::move(log), plan.options) {}
 
 arrow::Result<std::vector<MemTableView>> ShardWriter::Snapshot() const {
   ARROW_RETURN_NOT_OK(impl_->state->runtime().CheckProcess());

@@ -1,4 +1,5 @@
-// Streams rows into one shard of a Lance table: log, MemTables, reads of its own writes (docs/architecture.md, "Writing").
+// Streams rows into one shard of a Lance table: log, MemTables, reads of its own writes (docs/architecture.md,
+// "Writing").
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ class Ticket {
  public:
   struct State;
 
-  // Returns when the rows are visible (with durable_write: in the log as well). The writer's terminal error if it failed
-  // meanwhile: the outcome of the put is then unknown. Cancelled if the deadline passes. Context T.
+  // Returns when the rows are visible (with durable_write: in the log as well). The writer's terminal error if it
+  // failed meanwhile: the outcome of the put is then unknown. Cancelled if the deadline passes. Context T.
   arrow::Status Wait(TimePoint deadline = kNoDeadline) const;
   bool Done() const;
   // Runs once in context B when Wait would return.
@@ -50,13 +51,14 @@ struct WriterStats {
   uint64_t backpressure_refusals = 0;
 };
 
-// Of the active MemTable, unless the name says otherwise. Positions are numbers of batches inside it; bytes of indexes include what the
-// key filter of its SSTable will take.
+// Of the active MemTable, unless the name says otherwise. Positions are numbers of batches inside it; bytes of indexes
+// include what the key filter of its SSTable will take.
 struct MemTableStats {
   uint64_t row_count = 0, batch_count = 0, estimated_size_bytes = 0, index_bytes = 0, generation = 0;
-  std::optional<uint64_t> max_buffered_batch_position;           // of the last batch; absent if empty
-  uint64_t durable_batch_count = 0, global_offset = 0;           // over the writer's life
-  std::optional<uint64_t> pending_wal_start_batch_position, pending_wal_end_batch_position;  // not yet in the log: [start, end)
+  std::optional<uint64_t> max_buffered_batch_position;  // of the last batch; absent if empty
+  uint64_t durable_batch_count = 0, global_offset = 0;  // over the writer's life
+  std::optional<uint64_t> pending_wal_start_batch_position,
+      pending_wal_end_batch_position;  // not yet in the log: [start, end)
   uint64_t pending_wal_batch_count = 0, pending_wal_row_count = 0, pending_wal_estimated_bytes = 0;
   uint64_t frozen_count = 0, frozen_bytes = 0, grace_bytes = 0;
   uint64_t retained_bytes = 0;  // memory of active and frozen MemTables: what max_unflushed_memtable_bytes limits
@@ -72,44 +74,46 @@ struct MemTableView {
 
 class ShardWriter {
  public:
-  // Validates everything first (a doomed open never harms the incumbent), then claims the shard, fences it, replays its log.
-  // Errors: InvalidInput, NotFound (no MemWAL on the table), Sealed, ClaimLost, Fenced, WalGap, WalCorrupt, store errors. Blocks; T.
+  // Validates everything first (a doomed open never harms the incumbent), then claims the shard, fences it, replays its
+  // log. Errors: InvalidInput, NotFound (no MemWAL on the table), Sealed, ClaimLost, Fenced, WalGap, WalCorrupt, store
+  // errors. Blocks; T.
   static arrow::Result<std::shared_ptr<ShardWriter>> Open(const Dataset& dataset, const std::string& shard_id,
                                                           const WriterOptions& options = {});
   ~ShardWriter();  // Abort()
 
-  // Rows of table.arrow_schema(), all or none. Returns when they are visible (and durable with durable_write). Errors: InvalidInput
-  // (nothing inserted, writer healthy), Backpressure (not accepted, retry later), Fenced, Closed. Any number of callers at once. T.
+  // Rows of table.arrow_schema(), all or none. Returns when they are visible (and durable with durable_write). Errors:
+  // InvalidInput (nothing inserted, writer healthy), Backpressure (not accepted, retry later), Fenced, Closed. Any
+  // number of callers at once. T.
   arrow::Status Put(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches);
   arrow::Status Delete(const std::vector<std::shared_ptr<arrow::RecordBatch>>& keys);
   // The same without waiting.
   arrow::Result<Ticket> PutAsync(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches);
   arrow::Result<Ticket> DeleteAsync(const std::vector<std::shared_ptr<arrow::RecordBatch>>& keys);
 
-  // Ends the writer: drains indexes, appends what is pending, stops. Its rows stay in the log. First error wins; later calls
-  // return the same. A writer that wrote nothing makes no request.
+  // Ends the writer: drains indexes, appends what is pending, stops. Its rows stay in the log. First error wins; later
+  // calls return the same. A writer that wrote nothing makes no request.
   arrow::Status Close();
   // Stops without I/O; rows that are not in the log are lost. Idempotent.
   void Abort();
   // Appends everything put so far and waits until it is durable.
   arrow::Status FlushWal();
 
-  // Snapshot for readers, newest generation first: active and all frozen MemTables with what is visible of each. The terminal error on a
-  // poisoned writer (V2).
+  // Snapshot for readers, newest generation first: active and all frozen MemTables with what is visible of each. The
+  // terminal error on a poisoned writer (V2).
   arrow::Result<std::vector<MemTableView>> Snapshot() const;
 
   const std::string& shard_id() const;
   Epoch epoch() const;
   const Dataset& dataset() const;
   const ResolvedWriterOptions& options() const;
-  // What the open did not do although it was asked to, one sentence each: indexes that no MemTable mirrors, a replay cursor that
-  // could not be recorded.
+  // What the open did not do although it was asked to, one sentence each: indexes that no MemTable mirrors, a replay
+  // cursor that could not be recorded.
   const std::vector<std::string>& warnings() const;
   const std::shared_ptr<ShardManifestStore>& manifest_store() const;
   // This writer's own last commit / the durable tip (only the second sees another process's seal) (M10).
   arrow::Result<ShardManifest> Manifest() const;
   arrow::Result<ShardManifest> RefreshManifest() const;
-  WriterStats stats() const;           // answers on a poisoned writer
+  WriterStats stats() const;  // answers on a poisoned writer
   MemTableStats memtable_stats() const;
 
  private:

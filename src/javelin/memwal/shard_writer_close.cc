@@ -19,7 +19,8 @@ arrow::Status ShardWriter::Impl::Close() {
   return close_result.cell().Get().status();
 }
 
-// Index before log, so that a writer whose indexes fail has nothing half done; what is in memory already costs no request.
+// Index before log, so that a writer whose indexes fail has nothing half done; what is in memory already costs no
+// request.
 arrow::Status ShardWriter::Impl::Drain() {
   wal.StopTicker();
   ARROW_RETURN_NOT_OK(state->Usable());

@@ -25,11 +25,12 @@ struct OpenPlan {
   std::vector<std::string> warnings;
 
   // InvalidInput, NotFound (no MemWAL on the table), NotSupported. No request.
-  static arrow::Result<OpenPlan> Make(const Dataset& dataset, const std::string& shard_id, const WriterOptions& options);
+  static arrow::Result<OpenPlan> Make(const Dataset& dataset, const std::string& shard_id,
+                                      const WriterOptions& options);
 };
 
-// `mutex` is the writer's state lock: it orders inserts and freezes, and is held for memory work only. The tasks take no lock
-// over I/O; they read the resident set and the cursors.
+// `mutex` is the writer's state lock: it orders inserts and freezes, and is held for memory work only. The tasks take
+// no lock over I/O; they read the resident set and the cursors.
 struct ShardWriter::Impl {
   Impl(Dataset dataset, OpenPlan plan, std::shared_ptr<WriterState> state, WalLog log);
 
@@ -38,12 +39,14 @@ struct ShardWriter::Impl {
   arrow::Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Shape(
       const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, bool deletes) const;
   // Puts the batches into the active MemTable; what had to be frozen for that is appended to `frozen`. Takes `mutex`.
-  arrow::Result<std::shared_ptr<const Ticket::State>> Insert(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches,
-                                                             uint64_t rows, std::vector<std::shared_ptr<MemTable>>* frozen);
+  arrow::Result<std::shared_ptr<const Ticket::State>> Insert(
+      const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, uint64_t rows,
+      std::vector<std::shared_ptr<MemTable>>* frozen);
   arrow::Status CheckRoom(const ResidentSet& resident);
   // Swaps in the next generation and returns the MemTable that is frozen now. With `mutex` held.
   std::shared_ptr<MemTable> FreezeLocked();
-  // Asks for the index apply and the append that a frozen MemTable still owes; a request that cannot be made is terminal.
+  // Asks for the index apply and the append that a frozen MemTable still owes; a request that cannot be made is
+  // terminal.
   arrow::Status DispatchFrozen(const MemTable& frozen);
   void SignalSize(const MemTable& active);
 
@@ -60,8 +63,8 @@ struct ShardWriter::Impl {
   const std::shared_ptr<WriterRegistry> registry;
   WriterCounters counters;
   Mutex mutex;
-  bool accepting = true;       // guarded by mutex; false from the first Close or Abort on
-  uint64_t size_signals = 0;   // guarded by mutex; multiples of max_wal_buffer_size that the active MemTable has crossed
+  bool accepting = true;      // guarded by mutex; false from the first Close or Abort on
+  uint64_t size_signals = 0;  // guarded by mutex; multiples of max_wal_buffer_size that the active MemTable has crossed
   CellSetter<Unit> close_result;
   IndexTask index;
   WalTask wal;

@@ -8,8 +8,8 @@ using namespace test;
 
 using State = std::map<int64_t, std::string>;
 
-// One seed: a history of states, one after each operation; what the writer shows must be the last one, and what a crash leaves must be
-// one of those since the last that is known to be durable.
+// One seed: a history of states, one after each operation; what the writer shows must be the last one, and what a crash
+// leaves must be one of those since the last that is known to be durable.
 class ModelRun {
  public:
   explicit ModelRun(uint64_t seed) : world_(seed), random_(world_.sim.plan_random()) {}
@@ -166,7 +166,8 @@ class ModelRun {
     options.batch_rows = 1 + Below(5);
     options.columns = {"text"};
     const auto texts = Must(all->SelectColumns({1}));
-    EXPECT_EQ(Scan(*view, options), Text(*texts->Slice(std::min<int64_t>(options.offset, all->num_rows()), *options.limit)));
+    EXPECT_EQ(Scan(*view, options),
+              Text(*texts->Slice(std::min<int64_t>(options.offset, all->num_rows()), *options.limit)));
   }
 
   // Generations and epochs along the log never fall, and no entry is empty but a sentinel.

@@ -17,11 +17,13 @@ arrow::Result<uint32_t> ResolveSpec(uint32_t asked, const table::MemWalDetails& 
   return InvalidInput("shard_spec_id is {}, the table's only sharding spec is {}; leave the option out", asked, only);
 }
 
-// In-memory mirrors of user indexes do not exist yet: queries search the MemTables flat, so leaving them out costs time only.
+// In-memory mirrors of user indexes do not exist yet: queries search the MemTables flat, so leaving them out costs time
+// only.
 std::vector<std::string> IndexesLeftOut(const Dataset& dataset, const table::MemWalDetails& details) {
   std::vector<std::string> warnings;
   const auto left_out = [&](const std::string& name) {
-    warnings.push_back(fmt::format("index '{}' is not maintained in memory: new rows are searched without it until they are compacted", name));
+    warnings.push_back(fmt::format(
+        "index '{}' is not maintained in memory: new rows are searched without it until they are compacted", name));
   };
   if (details.maintain_all_indexes.value_or(false)) {
     std::set<std::string> names;
@@ -51,15 +53,16 @@ class Opening {
     WalLogOptions options;
     options.max_persist_retries = plan_.options.max_wal_persist_retries;
     options.persist_retry_base_delay = plan_.options.wal_persist_retry_base_delay;
-    log_.emplace(resources_, dataset_.location().store, manifests_, dataset_.location().root, manifest_.writer_epoch, options);
+    log_.emplace(resources_, dataset_.location().store, manifests_, dataset_.location().root, manifest_.writer_epoch,
+                 options);
     state_ = std::make_shared<WriterState>(resources_, manifests_, manifest_.writer_epoch);
     plan_.context->durable = state_->durable();
     replay_.emplace(plan_.context, manifest_, plan_.limits);
     return arrow::Status::OK();
   }
 
-  // The sentinel comes first: whatever lies below it is replayed, and nothing can land below it later. A shard that nobody held
-  // before needs none.
+  // The sentinel comes first: whatever lies below it is replayed, and nothing can land below it later. A shard that
+  // nobody held before needs none.
   arrow::Status FenceAndReplay() {
     if (manifest_.writer_epoch == Epoch(1)) return ReplayLog({}, {});
     if (resources_.runtime->PlantedBug("writer.replay_before_sentinel")) {
@@ -74,7 +77,8 @@ class Opening {
     return arrow::Status::OK();
   }
 
-  // The rows came from the log and are indexed: both cursors say so, else they would be appended and indexed again (row V4).
+  // The rows came from the log and are indexed: both cursors say so, else they would be appended and indexed again (row
+  // V4).
   arrow::Status Publish() {
     ARROW_ASSIGN_OR_RAISE(auto tables, replay_->Finish());
     if (!resources_.runtime->PlantedBug("writer.replay_does_not_stamp_durable")) {
@@ -85,7 +89,8 @@ class Opening {
     return arrow::Status::OK();
   }
 
-  // One manifest write per open, so that the next one finds the tip sooner. Only a hint: a failure costs nothing but requests.
+  // One manifest write per open, so that the next one finds the tip sooner. Only a hint: a failure costs nothing but
+  // requests.
   void RecordCursor() {
     const WalPosition last(next_.value() - 1);
     if (last <= manifest_.wal_position_last_seen) return;
@@ -96,8 +101,9 @@ class Opening {
     });
     const auto outcome = recorded.Get();
     if (!outcome.ok()) {
-      plan_.warnings.push_back(fmt::format("the replay cursor could not be recorded ({}): the next open looks longer for the end of the log",
-                                           outcome.status().message()));
+      plan_.warnings.push_back(
+          fmt::format("the replay cursor could not be recorded ({}): the next open looks longer for the end of the log",
+                      outcome.status().message()));
     }
   }
 
@@ -106,7 +112,9 @@ class Opening {
 
  private:
   arrow::Status ReplayLog(std::optional<WalPosition> end, std::vector<BufferPtr> prefetched) {
-    const auto apply = [this](WalPosition position, WalEntry entry) { return replay_->Apply(position, std::move(entry)); };
+    const auto apply = [this](WalPosition position, WalEntry entry) {
+      return replay_->Apply(position, std::move(entry));
+    };
     ARROW_ASSIGN_OR_RAISE(next_, log_->Replay(manifest_, end, std::move(prefetched), apply));
     return arrow::Status::OK();
   }
@@ -124,19 +132,22 @@ class Opening {
 
 }  // namespace
 
-arrow::Result<OpenPlan> OpenPlan::Make(const Dataset& dataset, const std::string& shard_id, const WriterOptions& options) {
+arrow::Result<OpenPlan> OpenPlan::Make(const Dataset& dataset, const std::string& shard_id,
+                                       const WriterOptions& options) {
   ARROW_ASSIGN_OR_RAISE(const auto details, table::ReadMemWalDetails(dataset.manifest()));
-  if (!details.has_value()) return NotFound("MemWAL is not initialised on {}; initialise it before opening a writer", dataset.uri());
+  if (!details.has_value())
+    return NotFound("MemWAL is not initialised on {}; initialise it before opening a writer", dataset.uri());
   OpenPlan plan;
   auto shard = Uuid::Parse(shard_id);
   if (!shard.ok()) return WithContext(shard.status(), "shard_id");
   plan.shard = *shard;
   ARROW_ASSIGN_OR_RAISE(plan.options, ResolveWriterOptions(options, details->writer_config_defaults));
-  if (!plan.options.enable_memtable) return NotSupported("enable_memtable = false (a log without MemTables) is not handled yet");
+  if (!plan.options.enable_memtable)
+    return NotSupported("enable_memtable = false (a log without MemTables) is not handled yet");
   ARROW_ASSIGN_OR_RAISE(plan.spec_id, ResolveSpec(plan.options.shard_spec_id, *details));
   plan.options.shard_spec_id = plan.spec_id;
-  plan.limits = {plan.options.max_memtable_size, plan.options.max_unflushed_memtable_bytes, plan.options.max_memtable_rows,
-                 plan.options.max_memtable_batches};
+  plan.limits = {plan.options.max_memtable_size, plan.options.max_unflushed_memtable_bytes,
+                 plan.options.max_memtable_rows, plan.options.max_memtable_batches};
   ARROW_ASSIGN_OR_RAISE(auto schemas, ShardSchemas::Make(dataset.schema()));
   plan.context = std::make_shared<MemTableContext>();
   plan.context->durable_write = plan.options.durable_write;
@@ -156,7 +167,8 @@ arrow::Result<std::shared_ptr<ShardWriter>> ShardWriter::Open(const Dataset& dat
   ARROW_RETURN_NOT_OK(runtime.SyncPoint("open.validated"));
   const auto registry = WriterRegistry::Of(*dataset.session());
   Opening opening(dataset, plan,
-                  registry->ManifestStore(dataset.location(), plan.shard, {.scan_batch_size = plan.options.manifest_scan_batch_size}));
+                  registry->ManifestStore(dataset.location(), plan.shard,
+                                          {.scan_batch_size = plan.options.manifest_scan_batch_size}));
   ARROW_RETURN_NOT_OK(opening.Claim());
   ARROW_RETURN_NOT_OK(opening.FenceAndReplay());
   ARROW_RETURN_NOT_OK(opening.Publish());

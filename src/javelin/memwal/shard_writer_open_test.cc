@@ -12,7 +12,9 @@ using ::testing::IsEmpty;
 std::string ManifestKey(uint64_t version) {
   return ShardPaths("table", Must(Uuid::Parse(kShard))).Manifest(ManifestVersion(version));
 }
-std::string EntryKey(uint64_t position) { return ShardPaths("table", Must(Uuid::Parse(kShard))).WalEntry(WalPosition(position)); }
+std::string EntryKey(uint64_t position) {
+  return ShardPaths("table", Must(Uuid::Parse(kShard))).WalEntry(WalPosition(position));
+}
 
 TEST(OpenWriter, FreshShardTakesFiveRequestsAndAnIdleWriterNone) {
   World world;
@@ -22,9 +24,9 @@ TEST(OpenWriter, FreshShardTakesFiveRequestsAndAnIdleWriterNone) {
     world.Take();
     auto writer = Must(ShardWriter::Open(*table, kShard));
     const std::string folder = ShardPaths("table", Must(Uuid::Parse(kShard))).shard_folder;
-    EXPECT_THAT(world.Take(), ElementsAre("get " + folder + "/manifest/version_hint.json", "list " + folder + "/manifest/",
-                                          "put_if_absent " + ManifestKey(1), "put " + folder + "/manifest/version_hint.json",
-                                          "get " + EntryKey(1)));
+    EXPECT_THAT(world.Take(), ElementsAre("get " + folder + "/manifest/version_hint.json",
+                                          "list " + folder + "/manifest/", "put_if_absent " + ManifestKey(1),
+                                          "put " + folder + "/manifest/version_hint.json", "get " + EntryKey(1)));
     EXPECT_EQ(writer->epoch(), Epoch(1));
     EXPECT_EQ(writer->shard_id(), kShard);
     EXPECT_THAT(writer->warnings(), IsEmpty());
@@ -161,7 +163,8 @@ WalEntry EntryOf(uint64_t epoch, std::optional<uint64_t> generation, const std::
 TEST(ReplayLog, EntriesWithoutGenerationAreCutBySize) {
   World world;
   world.CreateTable();
-  for (uint64_t i = 1; i <= 5; ++i) WriteEntry(world, i, EntryOf(1, {}, fmt::format(R"([[{}, "a"], [{}, "b"]])", i, i + 100)));
+  for (uint64_t i = 1; i <= 5; ++i)
+    WriteEntry(world, i, EntryOf(1, {}, fmt::format(R"([[{}, "a"], [{}, "b"]])", i, i + 100)));
   world.Run([&](Process& process) {
     WriterOptions options;
     options.max_memtable_rows = 4;
@@ -199,7 +202,9 @@ TEST(ReplayLog, AnEntryOfALaterWriterFences) {
   world.CreateTable();
   world.Run([&](Process& process) { ASSERT_OK(process.Open()->Put({Row(1, "a")})); });
   WriteEntry(world, 2, EntryOf(9, 1, R"([[2, "b"]])"));
-  world.Run([&](Process& process) { ExpectError(process.TryOpen().status(), ErrorKind::kFencedPeerClaimedEpoch, "epoch 9"); });
+  world.Run([&](Process& process) {
+    ExpectError(process.TryOpen().status(), ErrorKind::kFencedPeerClaimedEpoch, "epoch 9");
+  });
 }
 
 TEST(ReplayLog, DamageFailsTheOpenAndNamesThePosition) {
@@ -334,7 +339,8 @@ TEST(OpenWriter, AStoredDefaultThatIsMalformedIsRefused) {
   world.CreateTable();
   world.Run([&](Process& process) {
     auto incumbent = process.Open();
-    ReplaceDetails(process, [](table::MemWalDetails& details) { details.writer_config_defaults["max_memtable_rows"] = "many"; });
+    ReplaceDetails(process,
+                   [](table::MemWalDetails& details) { details.writer_config_defaults["max_memtable_rows"] = "many"; });
     const auto before = world.Objects();
     ExpectError(process.TryOpen().status(), ErrorKind::kInvalidInput, "max_memtable_rows = 'many'");
     EXPECT_EQ(world.Objects(), before);
@@ -410,7 +416,8 @@ TEST(TwoWriters, EveryWaiterOfAFencedWriterWakes) {
   });
 }
 
-// One process writes until it is fenced while another takes the shard over. Returns how many acknowledged rows the new owner lacks.
+// One process writes until it is fenced while another takes the shard over. Returns how many acknowledged rows the new
+// owner lacks.
 size_t LostInTakeover(uint64_t seed, bool planted) {
   World world(seed);
   if (planted) world.sim.PlantBug("writer.replay_before_sentinel");
@@ -445,8 +452,8 @@ TEST(TwoWriters, TakeoverKeepsEveryAcknowledgedRow) {
   EXPECT_GT(lost_with_bug, 0u) << "a replay before the sentinel would be noticed here";
 }
 
-// A listing comes in pages, in an order that is not that of the log: entries that the predecessor appends meanwhile may show without
-// the ones before them. That is no hole.
+// A listing comes in pages, in an order that is not that of the log: entries that the predecessor appends meanwhile may
+// show without the ones before them. That is no hole.
 TEST(TwoWriters, AppendsDuringTheListingAreNoGap) {
   World world(1, /*page_size=*/1);
   world.CreateTable();
@@ -484,8 +491,8 @@ TEST(OpenWriter, TheReplayCursorIsBestEffort) {
 }
 
 TEST(OpenWriter, CrashAtEveryStepLosesNothing) {
-  for (const std::string step : {"open.validated", "open.claimed", "open.sentinel_written", "wal.replay.entry", "open.replayed",
-                                 "open.cursor_recorded"}) {
+  for (const std::string step : {"open.validated", "open.claimed", "open.sentinel_written", "wal.replay.entry",
+                                 "open.replayed", "open.cursor_recorded"}) {
     World world;
     world.CreateTable();
     world.Run([&](Process& process) {
@@ -493,7 +500,9 @@ TEST(OpenWriter, CrashAtEveryStepLosesNothing) {
       for (int i = 0; i < 3; ++i) ASSERT_OK(writer->Put({Row(i, "x")}));
     });
     bool armed = true;
-    world.sim.OnSyncPoint(step, [&armed](const SyncHit&) { return std::exchange(armed, false) ? SyncAction::Crash() : SyncAction::Continue(); });
+    world.sim.OnSyncPoint(step, [&armed](const SyncHit&) {
+      return std::exchange(armed, false) ? SyncAction::Crash() : SyncAction::Continue();
+    });
     world.Run([&](Process& process) { (void)process.TryOpen(); });
     EXPECT_FALSE(armed) << step << " was not passed";
     world.Run([&](Process& process) { EXPECT_EQ(ReadBack(*process.Open()), "0:x 1:x 2:x") << step; });

@@ -58,8 +58,8 @@ arrow::Result<Batches> ShardWriter::Impl::Shape(const Batches& batches, bool del
   return shaped;
 }
 
-arrow::Result<std::shared_ptr<const Ticket::State>> ShardWriter::Impl::Insert(const Batches& batches, uint64_t rows,
-                                                                              std::vector<std::shared_ptr<MemTable>>* frozen) {
+arrow::Result<std::shared_ptr<const Ticket::State>> ShardWriter::Impl::Insert(
+    const Batches& batches, uint64_t rows, std::vector<std::shared_ptr<MemTable>>* frozen) {
   std::lock_guard lock(mutex);
   ARROW_RETURN_NOT_OK(state->Usable());
   if (!accepting) return Closed("the writer of shard {} is being closed", shard_id);
@@ -87,16 +87,16 @@ arrow::Status ShardWriter::Impl::CheckRoom(const ResidentSet& resident) {
   const uint64_t active = resident.active()->resident_bytes();
   if (frozen + active < limit) return arrow::Status::OK();
   counters.Update([](WriterStats& stats) { ++stats.backpressure_refusals; });
-  return MakeError(
-      ErrorKind::kBackpressure,
-      fmt::format("shard {} holds {} bytes in memory ({} active, {} in {} frozen MemTables), its limit max_unflushed_memtable_bytes is "
-                  "{}; the put was not accepted, retry later",
-                  shard_id, frozen + active, active, frozen, resident.tables.size() - 1, limit),
-      {{"shard", shard_id},
-       {"active_bytes", fmt::format("{}", active)},
-       {"frozen_bytes", fmt::format("{}", frozen)},
-       {"frozen_count", fmt::format("{}", resident.tables.size() - 1)},
-       {"limit_bytes", fmt::format("{}", limit)}});
+  return MakeError(ErrorKind::kBackpressure,
+                   fmt::format("shard {} holds {} bytes in memory ({} active, {} in {} frozen MemTables), its limit "
+                               "max_unflushed_memtable_bytes is "
+                               "{}; the put was not accepted, retry later",
+                               shard_id, frozen + active, active, frozen, resident.tables.size() - 1, limit),
+                   {{"shard", shard_id},
+                    {"active_bytes", fmt::format("{}", active)},
+                    {"frozen_bytes", fmt::format("{}", frozen)},
+                    {"frozen_count", fmt::format("{}", resident.tables.size() - 1)},
+                    {"limit_bytes", fmt::format("{}", limit)}});
 }
 
 std::shared_ptr<MemTable> ShardWriter::Impl::FreezeLocked() {
@@ -112,7 +112,8 @@ std::shared_ptr<MemTable> ShardWriter::Impl::FreezeLocked() {
 arrow::Status ShardWriter::Impl::DispatchFrozen(const MemTable& frozen) {
   const GlobalBatch end = frozen.store().global_end();
   auto sent = state->runtime().SyncPoint("freeze.swapped");
-  if (sent.ok() && frozen.indexed() < frozen.store().committed() && !index.Request(end)) sent = Closed("the index task has ended");
+  if (sent.ok() && frozen.indexed() < frozen.store().committed() && !index.Request(end))
+    sent = Closed("the index task has ended");
   if (sent.ok() && state->durable_end() < end) {
     if (wal.running()) {
       (void)wal.AppendThrough(end);
@@ -121,8 +122,9 @@ arrow::Status ShardWriter::Impl::DispatchFrozen(const MemTable& frozen) {
     }
   }
   if (sent.ok() || state->ended()) return arrow::Status::OK();
-  state->Poison(AsKind(sent, ErrorKind::kFencedPersistenceFailure,
-                       fmt::format("generation {} was frozen but not handed on; reopen the writer", frozen.generation())));
+  state->Poison(
+      AsKind(sent, ErrorKind::kFencedPersistenceFailure,
+             fmt::format("generation {} was frozen but not handed on; reopen the writer", frozen.generation())));
   return state->poison();
 }
 

@@ -193,7 +193,8 @@ TEST(Put, TheAcknowledgementComesAfterTheRequest) {
     world.CreateTable();
     if (planted) world.sim.PlantBug("writer.acknowledge_before_put");
     world.fault = [](const RequestHit& hit) -> std::optional<RequestFault> {
-      return hit.key.ends_with(".arrow") && hit.method == "put_if_absent" ? RequestFault::kRefused : RequestFault::kNone;
+      return hit.key.ends_with(".arrow") && hit.method == "put_if_absent" ? RequestFault::kRefused
+                                                                          : RequestFault::kNone;
     };
     world.Run([&](Process& process) {
       WriterOptions options;
@@ -220,10 +221,17 @@ TEST(Put, BadInputIsRefusedAndChangesNothing) {
     refused({Rows(R"([[1, "a"], [2, "b"], [3, "c"], [4, "d"], [5, "e"]])")}, "max_memtable_rows = 4");
     refused({Row(1, "a"), Row(2, "a"), Row(3, "a"), Row(4, "a")}, "max_memtable_batches = 3");
     refused({Row(1, "a"), Keys("[[1]]")}, "columns");
-    refused({Batch(arrow::schema({arrow::field("text", arrow::utf8()), arrow::field("id", arrow::int64())}), R"([["a", 1]])")}, "text");
-    refused({Batch(arrow::schema({arrow::field("id", arrow::int32()), arrow::field("text", arrow::utf8())}), R"([[1, "a"]])")}, "id");
-    refused({Batch(arrow::schema({arrow::field("id", arrow::int64()), arrow::field("text", arrow::utf8())}), R"([[null, "a"]])")}, "id");
-    ExpectError(writer->Delete({Batch(arrow::schema({arrow::field("text", arrow::utf8())}), R"([["a"]])")}), ErrorKind::kInvalidInput, "id");
+    refused({Batch(arrow::schema({arrow::field("text", arrow::utf8()), arrow::field("id", arrow::int64())}),
+                   R"([["a", 1]])")},
+            "text");
+    refused({Batch(arrow::schema({arrow::field("id", arrow::int32()), arrow::field("text", arrow::utf8())}),
+                   R"([[1, "a"]])")},
+            "id");
+    refused({Batch(arrow::schema({arrow::field("id", arrow::int64()), arrow::field("text", arrow::utf8())}),
+                   R"([[null, "a"]])")},
+            "id");
+    ExpectError(writer->Delete({Batch(arrow::schema({arrow::field("text", arrow::utf8())}), R"([["a"]])")}),
+                ErrorKind::kInvalidInput, "id");
     EXPECT_EQ(writer->memtable_stats().row_count, 0u);
     EXPECT_EQ(writer->stats().put_count, 0u);
     ASSERT_OK(writer->Put({Row(1, "a")}));
@@ -282,7 +290,8 @@ TEST(Ticket, WaitsCallsBackAndGivesUp) {
 
 // ---- freezing ----
 
-// Targets are remembered before the freeze: with local ones the put after a rotation would be acknowledged by its predecessor.
+// Targets are remembered before the freeze: with local ones the put after a rotation would be acknowledged by its
+// predecessor.
 TEST(Freeze, APutRightAfterARotationWaitsForItsOwnAppend) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     World world(seed);
@@ -340,8 +349,8 @@ TEST(Freeze, AllDurableFlipsOnlyWhenTheLastBatchIs) {
   });
 }
 
-// A tick that was queued before a freeze and runs after it: the frozen MemTable goes first, or the newest version of key 1 and
-// the row of key 2 would be lost or misplaced (row T2).
+// A tick that was queued before a freeze and runs after it: the frozen MemTable goes first, or the newest version of
+// key 1 and the row of key 2 would be lost or misplaced (row T2).
 void TickAcrossAFreeze(bool planted, const std::string& expected) {
   World world;
   world.CreateTable();
@@ -356,7 +365,7 @@ void TickAcrossAFreeze(bool planted, const std::string& expected) {
     auto writer = process.Open(options);
     process.runtime().Sleep(std::chrono::milliseconds(500));
     ASSERT_OK(writer->Put({Row(0, "first")}));  // its size signal starts the append that takes two seconds
-    process.runtime().Sleep(std::chrono::milliseconds(1'200));  // a tick is queued behind it
+    process.runtime().Sleep(std::chrono::milliseconds(1'200));       // a tick is queued behind it
     ASSERT_OK(writer->Put({Rows(R"([[1, "old"], [2, "kept"]])")}));  // fills generation 1
     ASSERT_OK(writer->Put({Row(1, "new")}));
     EXPECT_EQ(writer->memtable_stats().generation, 2u);
@@ -428,14 +437,17 @@ TEST(Freeze, ByEachLimit) {
 TEST(Freeze, ABurstDispatchesEachGenerationOnce) {
   World world;
   world.CreateTable();
-  world.sim.OnSyncPoint("wal.before_append", [](const SyncHit&) { return SyncAction::Delay(std::chrono::milliseconds(50)); });
+  world.sim.OnSyncPoint("wal.before_append",
+                        [](const SyncHit&) { return SyncAction::Delay(std::chrono::milliseconds(50)); });
   world.Run([&](Process& process) {
     WriterOptions options;
     options.max_memtable_rows = 10;
     auto writer = process.Open(options);
     std::vector<TaskHandle> callers;
     for (int i = 0; i < 25; ++i) {
-      callers.push_back(process.runtime().Spawn("caller", [&, i] { ASSERT_OK(writer->Put({Row(4 * i, "x"), Row(4 * i + 1, "x"), Row(4 * i + 2, "x"), Row(4 * i + 3, "x")})); }));
+      callers.push_back(process.runtime().Spawn("caller", [&, i] {
+        ASSERT_OK(writer->Put({Row(4 * i, "x"), Row(4 * i + 1, "x"), Row(4 * i + 2, "x"), Row(4 * i + 3, "x")}));
+      }));
     }
     for (auto& caller : callers) caller.Join();
     EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*writer))->CountRows()), 100u);
@@ -471,7 +483,8 @@ TEST(Failure, AStoreThatRefusesTheLogPoisonsAfterTheRetries) {
     auto writer = process.Open();
     ASSERT_OK(writer->Put({Row(0, "durable")}));
     world.fault = [](const RequestHit& hit) -> std::optional<RequestFault> {
-      return hit.method == "put_if_absent" && hit.key.ends_with(".arrow") ? RequestFault::kRefused : RequestFault::kNone;
+      return hit.method == "put_if_absent" && hit.key.ends_with(".arrow") ? RequestFault::kRefused
+                                                                          : RequestFault::kNone;
     };
     world.Take();
     std::vector<TaskHandle> callers;
@@ -511,8 +524,8 @@ TEST(Failure, ALostAnswerLeavesTheRowExactlyOnce) {
 }
 
 TEST(Failure, CrashAtEveryStepKeepsAPrefixWithAllAcknowledged) {
-  for (const std::string step : {"put.inserted", "wal.before_append", "wal.after_append", "wal.durable_advanced", "index.before_apply",
-                                 "index.applied", "index.advanced", "freeze.swapped"}) {
+  for (const std::string step : {"put.inserted", "wal.before_append", "wal.after_append", "wal.durable_advanced",
+                                 "index.before_apply", "index.applied", "index.advanced", "freeze.swapped"}) {
     for (uint64_t hit = 1; hit <= 3; ++hit) {
       World world;
       world.CreateTable();
@@ -564,7 +577,8 @@ TEST(Backpressure, RefusesWithTheBytesAndAcceptsNothing) {
     EXPECT_GE(stats.retained_bytes, 200'000u);
     EXPECT_EQ(writer->stats().backpressure_refusals, 1u);
     EXPECT_EQ(writer->stats().put_count, static_cast<uint64_t>(accepted));
-    EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*writer))->CountRows()), static_cast<uint64_t>(accepted)) << "what is in stays readable";
+    EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*writer))->CountRows()), static_cast<uint64_t>(accepted))
+        << "what is in stays readable";
     ExpectError(writer->Delete({Keys("[[0]]")}), ErrorKind::kBackpressure, "not accepted");
     ASSERT_OK(writer->Close());
   });
@@ -591,7 +605,8 @@ TEST(Close, AppendsWhatIsPendingOnceAndAnswersAlike) {
     ExpectError(writer->Snapshot().status(), ErrorKind::kClosed, "open a new one");
     EXPECT_EQ(writer->stats().put_count, 5u);
   });
-  world.Run([&](Process& process) { EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*process.Open()))->CountRows()), 5u); });
+  world.Run(
+      [&](Process& process) { EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*process.Open()))->CountRows()), 5u); });
 }
 
 TEST(Close, AFailedDrainIsReturned) {
@@ -633,7 +648,8 @@ TEST(Close, ManyCallersGetTheSameAnswerAndPutsInFlightAreKept) {
       }
       process.runtime().Sleep(std::chrono::milliseconds(350));
       std::vector<TaskHandle> closers;
-      for (int i = 0; i < 2; ++i) closers.push_back(process.runtime().Spawn("closer", [&] { ASSERT_OK(writer->Close()); }));
+      for (int i = 0; i < 2; ++i)
+        closers.push_back(process.runtime().Spawn("closer", [&] { ASSERT_OK(writer->Close()); }));
       for (auto& task : callers) task.Join();
       for (auto& task : closers) task.Join();
     });

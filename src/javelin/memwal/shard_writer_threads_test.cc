@@ -19,7 +19,8 @@ struct ThreadWorld {
   Process process;
 };
 
-// Putters, a deleter and readers at once, with a freeze every few batches. Every read holds a prefix of each caller's puts.
+// Putters, a deleter and readers at once, with a freeze every few batches. Every read holds a prefix of each caller's
+// puts.
 TEST(WriterThreads, PutScanGetAndFreezeTogether) {
   ThreadWorld world;
   WriterOptions options = Eager();
@@ -73,7 +74,8 @@ TEST(WriterThreads, PutScanGetAndFreezeTogether) {
   for (auto& task : tasks) task.Join();
   EXPECT_GT(writer->memtable_stats().frozen_count, 5u);
   ASSERT_OK(writer->Close());
-  EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*world.process.Open()))->CountRows()), static_cast<uint64_t>(kCallers * (kPuts + 1)));
+  EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*world.process.Open()))->CountRows()),
+            static_cast<uint64_t>(kCallers * (kPuts + 1)));
 }
 
 TEST(WriterThreads, TicketsCallBackAndAbortWakesThem) {
@@ -188,7 +190,8 @@ TEST(WriterTasks, AnIndexApplyOfBatchesThatDoNotExistPoisons) {
   ASSERT_OK(tasks.index->ApplyThrough(GlobalBatch(1)).Get().status());
   ASSERT_OK(tasks.index->ApplyThrough(GlobalBatch(1)).Get().status());
   EXPECT_EQ(tasks.counters->Get().index_update_count, 1u) << "nothing left to do is no update";
-  ExpectError(tasks.index->ApplyThrough(GlobalBatch(4)).Get().status(), ErrorKind::kFencedPersistenceFailure, "below 4");
+  ExpectError(tasks.index->ApplyThrough(GlobalBatch(4)).Get().status(), ErrorKind::kFencedPersistenceFailure,
+              "below 4");
   ExpectError(tasks.state->Usable(), ErrorKind::kFencedPersistenceFailure, "below 4");
 }
 

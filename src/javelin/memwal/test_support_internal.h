@@ -1,5 +1,5 @@
-// For the tests of this module: a store that writes down every request in short words and misbehaves on demand, and a world with
-// virtual time.
+// For the tests of this module: a store that writes down every request in short words and misbehaves on demand, and a
+// world with virtual time.
 #pragma once
 
 #include <deque>
@@ -23,11 +23,12 @@ namespace javelin::memwal {
 inline const char kTestShard[] = "00112233-4455-6677-8899-aabbccddeeff";
 inline Uuid TestShard() { return Uuid::Parse(kTestShard).ValueOrDie(); }
 
-// Requests read like "GET manifest/hint", "HEAD manifest/2", "CREATE wal/5" (put-if-absent), "PUT manifest/hint", "LIST wal",
-// "DELETE manifest/1".
+// Requests read like "GET manifest/hint", "HEAD manifest/2", "CREATE wal/5" (put-if-absent), "PUT manifest/hint", "LIST
+// wal", "DELETE manifest/1".
 class ScriptedStore final : public ObjectStore {
  public:
-  ScriptedStore(const Resources& resources, std::shared_ptr<ObjectStore> inner) : mutex_(*resources.runtime), inner_(std::move(inner)) {}
+  ScriptedStore(const Resources& resources, std::shared_ptr<ObjectStore> inner)
+      : mutex_(*resources.runtime), inner_(std::move(inner)) {}
   explicit ScriptedStore(const Resources& resources) : ScriptedStore(resources, MakeMemoryStore(resources)) {}
 
   struct Script {
@@ -42,9 +43,13 @@ class ScriptedStore final : public ObjectStore {
     std::lock_guard lock(mutex_);
     scripts_.emplace_back(std::move(request), std::move(script));
   }
-  void Fail(std::string request, ErrorKind kind = ErrorKind::kTransient, int times = 1) { On(std::move(request), {.answer = kind, .times = times}); }
+  void Fail(std::string request, ErrorKind kind = ErrorKind::kTransient, int times = 1) {
+    On(std::move(request), {.answer = kind, .times = times});
+  }
   void LoseAnswer(std::string request) { On(std::move(request), {.applied = true}); }
-  void Before(std::string request, std::function<void()> hook) { On(std::move(request), {.before = std::move(hook), .silent = true}); }
+  void Before(std::string request, std::function<void()> hook) {
+    On(std::move(request), {.before = std::move(hook), .silent = true});
+  }
 
   // Everything since the last call, in order.
   std::vector<std::string> TakeRequests() {
@@ -63,7 +68,8 @@ class ScriptedStore final : public ObjectStore {
     return Run<arrow::Result<BufferPtr>>("GET " + Short(key), [&] { return inner_->Get(key); });
   }
   arrow::Result<std::vector<BufferPtr>> GetRanges(const std::string& key, std::span<const ByteRange> ranges) override {
-    return Run<arrow::Result<std::vector<BufferPtr>>>("GET " + Short(key), [&] { return inner_->GetRanges(key, ranges); });
+    return Run<arrow::Result<std::vector<BufferPtr>>>("GET " + Short(key),
+                                                      [&] { return inner_->GetRanges(key, ranges); });
   }
   arrow::Result<ObjectTail> GetTail(const std::string& key, uint64_t max_bytes) override {
     return Run<arrow::Result<ObjectTail>>("GET " + Short(key), [&] { return inner_->GetTail(key, max_bytes); });
@@ -77,7 +83,8 @@ class ScriptedStore final : public ObjectStore {
   arrow::Status PutIfAbsent(const std::string& key, const BufferPtr& bytes) override {
     return Run<arrow::Status>("CREATE " + Short(key), [&] { return inner_->PutIfAbsent(key, bytes); });
   }
-  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes, const std::string& etag) override {
+  arrow::Result<std::string> PutIfMatch(const std::string& key, const BufferPtr& bytes,
+                                        const std::string& etag) override {
     return Run<arrow::Result<std::string>>("MATCH " + Short(key), [&] { return inner_->PutIfMatch(key, bytes, etag); });
   }
   arrow::Result<ListPage> List(const ListRequest& request) override {
@@ -90,7 +97,8 @@ class ScriptedStore final : public ObjectStore {
     return Run<arrow::Status>("COPY " + Short(to), [&] { return inner_->Copy(from, to); });
   }
   arrow::Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key) override {
-    return Run<arrow::Result<std::unique_ptr<ObjectWriter>>>("WRITE " + Short(key), [&] { return inner_->OpenWriter(key); });
+    return Run<arrow::Result<std::unique_ptr<ObjectWriter>>>("WRITE " + Short(key),
+                                                             [&] { return inner_->OpenWriter(key); });
   }
   bool lists_in_order() const override { return inner_->lists_in_order(); }
   std::string Describe(const std::string& key) const override { return inner_->Describe(key); }
@@ -144,15 +152,16 @@ class ScriptedStore final : public ObjectStore {
 // Runs a test body in a world with virtual time and no disturbance of its own.
 inline void InVirtualTime(const std::function<void(Simulation&, const Resources&)>& body) {
   Simulation simulation(1, {.stalls = false, .wait_limit = std::chrono::hours(1'000)});
-  simulation.StartActor("test", Duration::zero(), [&] { body(simulation, MakeResources(simulation.runtime(), 1 << 30)); });
+  simulation.StartActor("test", Duration::zero(),
+                        [&] { body(simulation, MakeResources(simulation.runtime(), 1 << 30)); });
   arrow::Status ended = simulation.RunAll();
   EXPECT_TRUE(ended.ok()) << ended.ToString();
 }
 
-#define EXPECT_KIND(kind, word, expression)                                        \
-  do {                                                                             \
-    arrow::Status seen_status = (expression);                                      \
-    EXPECT_TRUE(HasKind(seen_status, ErrorKind::kind)) << seen_status.ToString();  \
+#define EXPECT_KIND(kind, word, expression)                                                   \
+  do {                                                                                        \
+    arrow::Status seen_status = (expression);                                                 \
+    EXPECT_TRUE(HasKind(seen_status, ErrorKind::kind)) << seen_status.ToString();             \
     EXPECT_NE(seen_status.message().find(word), std::string::npos) << seen_status.ToString(); \
   } while (false)
 

@@ -44,13 +44,15 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
 std::optional<arrow::Status> Ticket::State::Outcome() const {
   const auto failure = writer->poison();
   if (!failure.ok()) {
-    return WithContext(failure, "the writer failed before this put was acknowledged (its rows may or may not be in the log)");
+    return WithContext(failure,
+                       "the writer failed before this put was acknowledged (its rows may or may not be in the log)");
   }
   const bool durable = !durable_write || writer->durable_end() >= durable_target;
   if (durable && indexed->Get() >= indexed_target.value()) return arrow::Status::OK();
   if (!writer->ended()) return std::nullopt;
-  return Closed("the writer of shard {} was stopped before this put was acknowledged; its rows may or may not be in the log",
-                writer->manifests()->shard().ToString());
+  return Closed(
+      "the writer of shard {} was stopped before this put was acknowledged; its rows may or may not be in the log",
+      writer->manifests()->shard().ToString());
 }
 
 arrow::Status Ticket::Wait(TimePoint deadline) const {

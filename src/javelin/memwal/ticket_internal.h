@@ -10,8 +10,9 @@
 
 namespace javelin::memwal {
 
-// Targets are remembered at the insert, before a freeze can swap the active MemTable: `indexed` counts the batches of that one
-// table, `durable` those of the writer (row V5). Holds cursors only, so that a ticket that is kept keeps no rows.
+// Targets are remembered at the insert, before a freeze can swap the active MemTable: `indexed` counts the batches of
+// that one table, `durable` those of the writer (row V5). Holds cursors only, so that a ticket that is kept keeps no
+// rows.
 struct Ticket::State {
   std::shared_ptr<WriterState> writer;
   bool durable_write = true;

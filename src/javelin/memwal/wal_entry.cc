@@ -182,7 +182,8 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> CheckedBatch(const arrow::Rec
   ARROW_RETURN_NOT_OK(batch.ValidateFull());
   std::vector<std::shared_ptr<arrow::ArrayData>> columns;
   for (int i = 0; i < batch.num_columns(); ++i) {
-    ARROW_ASSIGN_OR_RAISE(auto column, file::ShapeArray(*batch.column_data(i), *schema->field(i), schema->field(i)->name()));
+    ARROW_ASSIGN_OR_RAISE(auto column,
+                          file::ShapeArray(*batch.column_data(i), *schema->field(i), schema->field(i)->name()));
     columns.push_back(std::move(column));
   }
   return arrow::RecordBatch::Make(schema, batch.num_rows(), std::move(columns));

@@ -38,7 +38,8 @@ WalEntry Example() {
   entry.writer_epoch = Epoch(3);
   entry.generation = Generation(2);
   entry.schema = ExampleSchema();
-  entry.batches = {Batch(entry.schema, R"([[1, ["a", null], false], [2, null, true]])"), Batch(entry.schema, R"([[3, [], false]])")};
+  entry.batches = {Batch(entry.schema, R"([[1, ["a", null], false], [2, null, true]])"),
+                   Batch(entry.schema, R"([[3, [], false]])")};
   return entry;
 }
 
@@ -46,16 +47,20 @@ WalEntry RoundTrip(const WalEntry& entry) { return DecodeWalEntry(EncodeWalEntry
 
 // What an independent reader sees.
 std::map<std::string, std::string> MetadataOf(const BufferPtr& bytes) {
-  auto reader = arrow::ipc::RecordBatchStreamReader::Open(std::make_shared<arrow::io::BufferReader>(bytes)).ValueOrDie();
+  auto reader =
+      arrow::ipc::RecordBatchStreamReader::Open(std::make_shared<arrow::io::BufferReader>(bytes)).ValueOrDie();
   std::map<std::string, std::string> metadata;
   auto stored = reader->schema()->metadata();
-  for (int64_t i = 0; stored != nullptr && i < stored->size(); ++i) EXPECT_TRUE(metadata.emplace(stored->key(i), stored->value(i)).second);
+  for (int64_t i = 0; stored != nullptr && i < stored->size(); ++i)
+    EXPECT_TRUE(metadata.emplace(stored->key(i), stored->value(i)).second);
   return metadata;
 }
 
 // An entry as another writer could make it.
-BufferPtr Stream(const std::shared_ptr<arrow::Schema>& schema, const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches,
-                 arrow::ipc::IpcWriteOptions options = arrow::ipc::IpcWriteOptions::Defaults(), bool end_marker = true) {
+BufferPtr Stream(const std::shared_ptr<arrow::Schema>& schema,
+                 const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches,
+                 arrow::ipc::IpcWriteOptions options = arrow::ipc::IpcWriteOptions::Defaults(),
+                 bool end_marker = true) {
   auto sink = arrow::io::BufferOutputStream::Create().ValueOrDie();
   auto writer = arrow::ipc::MakeStreamWriter(sink, schema, options).ValueOrDie();
   for (const auto& batch : batches) EXPECT_TRUE(writer->WriteRecordBatch(*batch).ok());
@@ -86,7 +91,8 @@ TEST(WalEntry, KeepsBatchesFieldIdsAndForeignMetadata) {
   ASSERT_EQ(back.batches.size(), 2u);
   EXPECT_TRUE(back.batches[0]->Equals(*entry.batches[0]));
   EXPECT_TRUE(back.batches[1]->Equals(*entry.batches[1]));
-  EXPECT_TRUE(back.schema->Equals(*ExampleSchema()->WithMetadata(arrow::key_value_metadata({{"owner", "me"}})), /*check_metadata=*/true))
+  EXPECT_TRUE(back.schema->Equals(*ExampleSchema()->WithMetadata(arrow::key_value_metadata({{"owner", "me"}})),
+                                  /*check_metadata=*/true))
       << back.schema->ToString(true);
   EXPECT_TRUE(back.batches[0]->schema()->Equals(*back.schema, true));
   EXPECT_TRUE(back.batches[0]->column(1)->type()->field(0)->metadata()->Equals(*FieldId(2)));
@@ -120,7 +126,11 @@ TEST(WalEntry, SentinelHasNoFieldsAndNoBatches) {
 
 TEST(WalEntry, Target) {
   WalEntry entry = Example();
-  entry.target = WalTarget{.generation = Generation(2), .folder = "0badcafe_gen_2", .data_file = "x.lance", .creator_epoch = Epoch(1), .batch_capacity = 5};
+  entry.target = WalTarget{.generation = Generation(2),
+                           .folder = "0badcafe_gen_2",
+                           .data_file = "x.lance",
+                           .creator_epoch = Epoch(1),
+                           .batch_capacity = 5};
   EXPECT_EQ(RoundTrip(entry).target, entry.target);
 }
 
@@ -165,11 +175,14 @@ TEST(WalEntry, EncodeRefusesWhatNoAppendMayHold) {
 TEST(WalEntry, ReadsEntriesOfOtherWriters) {
   // No field ids, no generation, no end marker.
   auto schema = arrow::schema({arrow::field("id", arrow::int64())}, arrow::key_value_metadata({{"writer_epoch", "1"}}));
-  WalEntry entry = DecodeWalEntry(Stream(schema, {Batch(schema, "[[5]]")}, arrow::ipc::IpcWriteOptions::Defaults(), false)).ValueOrDie();
+  WalEntry entry =
+      DecodeWalEntry(Stream(schema, {Batch(schema, "[[5]]")}, arrow::ipc::IpcWriteOptions::Defaults(), false))
+          .ValueOrDie();
   EXPECT_EQ(entry.num_rows(), 1u);
   EXPECT_EQ(entry.schema->metadata(), nullptr);
   // Batches without rows say nothing.
-  entry = DecodeWalEntry(Stream(schema, {Batch(schema, "[]"), Batch(schema, "[[5]]"), Batch(schema, "[]")})).ValueOrDie();
+  entry =
+      DecodeWalEntry(Stream(schema, {Batch(schema, "[]"), Batch(schema, "[[5]]"), Batch(schema, "[]")})).ValueOrDie();
   EXPECT_EQ(entry.batches.size(), 1u);
   // Entries without rows that do not call themselves a sentinel.
   EXPECT_TRUE(DecodeWalEntry(Stream(schema, {})).ValueOrDie().batches.empty());
@@ -202,12 +215,15 @@ TEST(WalEntry, ExtensionTypesStayStorage) {
                               arrow::field("docs", arrow::list(arrow::field("item", arrow::utf8(), true, metadata)))});
   WalEntry entry{.writer_epoch = Epoch(1), .schema = plain};
   entry.batches = {Batch(plain, R"([["{}", ["[]"]]])")};
-  auto independent = arrow::ipc::RecordBatchStreamReader::Open(std::make_shared<arrow::io::BufferReader>(EncodeWalEntry(entry).ValueOrDie())).ValueOrDie();
+  auto independent = arrow::ipc::RecordBatchStreamReader::Open(
+                         std::make_shared<arrow::io::BufferReader>(EncodeWalEntry(entry).ValueOrDie()))
+                         .ValueOrDie();
   ASSERT_EQ(independent->schema()->field(0)->type()->id(), arrow::Type::EXTENSION);
   WalEntry back = RoundTrip(entry);
   EXPECT_TRUE(back.schema->Equals(*plain)) << back.schema->ToString(true);
   EXPECT_EQ(back.schema->field(0)->metadata()->Get("ARROW:extension:name").ValueOrDie(), "arrow.json");
-  EXPECT_EQ(back.schema->field(1)->type()->field(0)->metadata()->Get("ARROW:extension:name").ValueOrDie(), "arrow.json");
+  EXPECT_EQ(back.schema->field(1)->type()->field(0)->metadata()->Get("ARROW:extension:name").ValueOrDie(),
+            "arrow.json");
   EXPECT_TRUE(back.batches[0]->Equals(*entry.batches[0]));
 }
 
@@ -219,7 +235,8 @@ TEST(WalEntry, TornAndForeignObjectsAreCorrupt) {
     decoded += torn.ok();
     EXPECT_TRUE(torn.ok() || KindOf(torn.status()) == ErrorKind::kWalCorrupt) << size;
   }
-  // Cuts exactly behind a message look like an entry without end marker: behind the schema, each batch, and 4 of the marker's bytes.
+  // Cuts exactly behind a message look like an entry without end marker: behind the schema, each batch, and 4 of the
+  // marker's bytes.
   EXPECT_LE(decoded, 6);
   ExpectCorrupt(arrow::Buffer::FromString(""), "decode");
   ExpectCorrupt(arrow::Buffer::FromString("random bytes that are no stream at all"), "decode");
@@ -241,8 +258,12 @@ TEST(WalEntry, BadMetadataIsCorrupt) {
 }
 
 TEST(WalEntry, BadTargetsAreCorrupt) {
-  const std::vector<std::string> keys{"writer_epoch", "mem_wal_target_generation", "mem_wal_target_generation_dir",
-                                      "mem_wal_target_data_file", "mem_wal_target_creator_epoch", "mem_wal_target_batch_capacity"};
+  const std::vector<std::string> keys{"writer_epoch",
+                                      "mem_wal_target_generation",
+                                      "mem_wal_target_generation_dir",
+                                      "mem_wal_target_data_file",
+                                      "mem_wal_target_creator_epoch",
+                                      "mem_wal_target_batch_capacity"};
   const std::vector<std::string> good{"3", "2", "0badcafe_gen_2", "x.lance", "3", "8"};
   EXPECT_TRUE(DecodeWalEntry(StreamWithMetadata(keys, good)).ok());
   for (size_t missing = 1; missing < keys.size(); ++missing) {
@@ -259,7 +280,8 @@ TEST(WalEntry, BadTargetsAreCorrupt) {
   };
   ExpectCorrupt(with(1, "x"), "mem_wal_target_generation");
   ExpectCorrupt(with(1, "3"), "0badcafe_gen_2");
-  for (const char* folder : {"", ".", "..", "a/0badcafe_gen_2", "../_gen_2", "0badcafe_gen_22", "a\\_gen_2"}) ExpectCorrupt(with(2, folder), "folder");
+  for (const char* folder : {"", ".", "..", "a/0badcafe_gen_2", "../_gen_2", "0badcafe_gen_22", "a\\_gen_2"})
+    ExpectCorrupt(with(2, folder), "folder");
   for (const char* file : {"", "a/x.lance", "../x.lance", "x.lanc", "x"}) ExpectCorrupt(with(3, file), "data file");
   ExpectCorrupt(with(4, "4"), "epoch 4");
   ExpectCorrupt(with(5, "0"), "0 batches");
@@ -274,16 +296,18 @@ TEST(WalEntry, CompressedEntriesAreCorrupt) {
   // The same inside a dictionary.
   auto coded = arrow::schema({arrow::field("word", arrow::dictionary(arrow::int8(), arrow::utf8()))},
                              arrow::key_value_metadata({{"writer_epoch", "1"}}));
-  auto words = arrow::DictionaryArray::FromArrays(arrow::json::ArrayFromJSONString(arrow::int8(), "[0]").ValueOrDie(),
-                                                  arrow::json::ArrayFromJSONString(arrow::utf8(), R"(["a"])").ValueOrDie())
-                   .ValueOrDie();
+  auto words =
+      arrow::DictionaryArray::FromArrays(arrow::json::ArrayFromJSONString(arrow::int8(), "[0]").ValueOrDie(),
+                                         arrow::json::ArrayFromJSONString(arrow::utf8(), R"(["a"])").ValueOrDie())
+          .ValueOrDie();
   auto batch = arrow::RecordBatch::Make(coded, 1, arrow::ArrayVector{words});
   EXPECT_EQ(DecodeWalEntry(Stream(coded, {batch})).ValueOrDie().num_rows(), 1u);
   ExpectCorrupt(Stream(coded, {batch}, options), "compressed");
 }
 
 TEST(WalEntry, ValuesAreChecked) {
-  auto schema = arrow::schema({arrow::field("text", arrow::utf8())}, arrow::key_value_metadata({{"writer_epoch", "1"}}));
+  auto schema =
+      arrow::schema({arrow::field("text", arrow::utf8())}, arrow::key_value_metadata({{"writer_epoch", "1"}}));
   std::string bytes = Stream(schema, {Batch(schema, R"([["abcdefgh"]])")})->ToString();
   // The stored offsets are 0, 8; let the second one point behind the text.
   const std::string stored("\x00\x00\x00\x00\x08\x00\x00\x00", 8);

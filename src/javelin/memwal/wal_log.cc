@@ -43,10 +43,11 @@ struct WalLog::Impl {
 WalLog::WalLog(Resources resources, std::shared_ptr<ObjectStore> store, std::shared_ptr<ShardManifestStore> manifests,
                std::string table_root, Epoch epoch, WalLogOptions options) {
   const Uuid shard = manifests->shard();
-  impl_ = std::make_shared<Impl>(Impl{.folder = {std::move(resources), std::move(store), shard, ShardPaths(table_root, shard)},
-                                      .manifests = std::move(manifests),
-                                      .epoch = epoch,
-                                      .options = options});
+  impl_ = std::make_shared<Impl>(
+      Impl{.folder = {std::move(resources), std::move(store), shard, ShardPaths(table_root, shard)},
+           .manifests = std::move(manifests),
+           .epoch = epoch,
+           .options = options});
   impl_->options.read_ahead = std::max(options.read_ahead, 1u);
 }
 
@@ -68,8 +69,10 @@ arrow::Result<WalLog::Sentinel> WalLog::WriteSentinel(const ShardManifest& manif
     next_ = position.Next();
     return Sentinel{.position = position, .prefetched = std::move(tip->prefetched)};
   }
-  return impl_->folder.At(MakeError(ErrorKind::kIO, fmt::format("no free position for the fence sentinel in {} attempts", kSentinelAttempts)),
-                          tip->next);
+  return impl_->folder.At(
+      MakeError(ErrorKind::kIO,
+                fmt::format("no free position for the fence sentinel in {} attempts", kSentinelAttempts)),
+      tip->next);
 }
 
 arrow::Result<WalPosition> WalLog::Replay(const ShardManifest& manifest, std::optional<WalPosition> end,
@@ -87,12 +90,14 @@ arrow::Result<WalPosition> WalLog::Replay(const ShardManifest& manifest, std::op
     ARROW_RETURN_NOT_OK(apply_next(std::exchange(bytes, nullptr)));
   }
   // Without a known end most logs are empty, so the window opens only once an entry was there.
-  for (uint64_t width = end.has_value() ? impl_->options.read_ahead : 1; !end.has_value() || position < *end; width = impl_->options.read_ahead) {
+  for (uint64_t width = end.has_value() ? impl_->options.read_ahead : 1; !end.has_value() || position < *end;
+       width = impl_->options.read_ahead) {
     if (end.has_value()) width = std::min(width, end->value() - position.value());
     auto answers = impl_->folder.store->GetMany(impl_->folder.Keys(position, width));
     bool hole = false, later_exists = false;
     for (auto& answer : answers) {
-      if (!answer.ok() && !HasKind(answer.status(), ErrorKind::kNotFound)) return impl_->folder.At(answer.status(), position);
+      if (!answer.ok() && !HasKind(answer.status(), ErrorKind::kNotFound))
+        return impl_->folder.At(answer.status(), position);
       if (hole) {
         later_exists |= answer.ok();
       } else if (answer.ok()) {
@@ -110,11 +115,13 @@ arrow::Result<WalPosition> WalLog::Replay(const ShardManifest& manifest, std::op
   return position;
 }
 
-arrow::Result<WalEntry> WalLog::Impl::ReadEntry(const BufferPtr& bytes, WalPosition position, Generation* generation) const {
+arrow::Result<WalEntry> WalLog::Impl::ReadEntry(const BufferPtr& bytes, WalPosition position,
+                                                Generation* generation) const {
   ARROW_RETURN_NOT_OK(runtime().SyncPoint("wal.replay.entry"));
   arrow::Result<WalEntry> entry = DecodeWalEntry(bytes);
   if (!entry.ok()) return folder.At(entry.status(), position);
-  if (entry->writer_epoch > epoch && !runtime().PlantedBug("wal.replay_accepts_higher_epoch")) return Fenced(*entry, position);
+  if (entry->writer_epoch > epoch && !runtime().PlantedBug("wal.replay_accepts_higher_epoch"))
+    return Fenced(*entry, position);
   if (entry->generation.has_value()) {
     if (*entry->generation < *generation) {
       return folder.At(WalCorrupt("generation {} follows generation {}", *entry->generation, *generation), position);
@@ -125,16 +132,18 @@ arrow::Result<WalEntry> WalLog::Impl::ReadEntry(const BufferPtr& bytes, WalPosit
 }
 
 arrow::Status WalLog::Impl::Fenced(const WalEntry& entry, WalPosition position) const {
-  arrow::Status status = MakeError(ErrorKind::kFencedPeerClaimedEpoch,
-                                   fmt::format("the entry was written in epoch {}, this writer holds epoch {}: another writer took the "
-                                               "shard over; drop this writer",
-                                               entry.writer_epoch, epoch),
-                                   {{"epoch", fmt::to_string(epoch)}});
+  arrow::Status status =
+      MakeError(ErrorKind::kFencedPeerClaimedEpoch,
+                fmt::format("the entry was written in epoch {}, this writer holds epoch {}: another writer took the "
+                            "shard over; drop this writer",
+                            entry.writer_epoch, epoch),
+                {{"epoch", fmt::to_string(epoch)}});
   return folder.At(status, position);
 }
 
 // One entry at one position, exactly once. What may go wrong with the conditional PUT:
-//   collision, nothing failed before   somebody else's entry: a successor's (then we are fenced) or the late sentinel of an opener that
+//   collision, nothing failed before   somebody else's entry: a successor's (then we are fenced) or the late sentinel
+//   of an opener that
 //                                      a claim overtook (harmless: stepped over)
 //   collision after a failed PUT       perhaps our own entry, perhaps not: only a replay can tell
 //   failure                            the entry may exist: only the same bytes at the same position may be tried again
@@ -162,7 +171,8 @@ arrow::Result<AppendResult> WalLog::Append(const WalEntry& entry) {
     if (impl_->runtime().PlantedBug("wal.next_position_after_unknown_outcome")) failures = 0;
     ARROW_RETURN_NOT_OK(keep_terminal(impl_->AfterCollision(next_, failures)));
     if (++conflicts >= kMaxConflicts) {
-      return impl_->folder.At(MakeError(ErrorKind::kIO, fmt::format("{} positions in a row were taken", kMaxConflicts)), next_);
+      return impl_->folder.At(MakeError(ErrorKind::kIO, fmt::format("{} positions in a row were taken", kMaxConflicts)),
+                              next_);
     }
     if (conflicts % kConflictsBeforeDiscovery == 0) {
       ARROW_RETURN_NOT_OK(DiscoverNext());
@@ -179,7 +189,8 @@ arrow::Result<AppendResult> WalLog::Append(const WalEntry& entry) {
 
 arrow::Status WalLog::DiscoverNext() {
   ARROW_ASSIGN_OR_RAISE(std::optional<ShardManifest> manifest, impl_->manifests->Latest());
-  if (!manifest.has_value()) return NotFound("shard {} does not exist: it has no manifest", impl_->folder.shard.ToString());
+  if (!manifest.has_value())
+    return NotFound("shard {} does not exist: it has no manifest", impl_->folder.shard.ToString());
   ARROW_ASSIGN_OR_RAISE(Tip tip, DiscoverTip(*manifest));
   next_ = tip.next;
   return arrow::Status::OK();
@@ -216,10 +227,11 @@ Duration WalLog::Impl::RetryDelay(uint32_t failures) const {
 }
 
 arrow::Status WalLog::Impl::Poison(WalPosition position, const arrow::Status& cause) const {
-  arrow::Status status = MakeError(ErrorKind::kFencedPersistenceFailure,
-                                   fmt::format("epoch {}: the entry may or may not be in the log ({}); open the shard again, replay decides",
-                                               epoch, cause.message()),
-                                   {{"epoch", fmt::to_string(epoch)}});
+  arrow::Status status = MakeError(
+      ErrorKind::kFencedPersistenceFailure,
+      fmt::format("epoch {}: the entry may or may not be in the log ({}); open the shard again, replay decides", epoch,
+                  cause.message()),
+      {{"epoch", fmt::to_string(epoch)}});
   return folder.At(status, position);
 }
 

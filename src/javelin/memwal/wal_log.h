@@ -1,4 +1,5 @@
-// The WAL of one shard as a writer uses it: find the tip, fence with a sentinel, append, read ahead (docs/format.md, "MemWAL: log").
+// The WAL of one shard as a writer uses it: find the tip, fence with a sentinel, append, read ahead (docs/format.md,
+// "MemWAL: log").
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,9 @@ class WalLog {
   WalLog(Resources resources, std::shared_ptr<ObjectStore> store, std::shared_ptr<ShardManifestStore> manifests,
          std::string table_root, Epoch epoch, WalLogOptions options = {});
 
-  // First free position above everything that exists, and the entries that finding it already read. WalGap if a position above
-  // `replay_after` and below the tip, or known from `wal_position_last_seen`, is missing. Never below replay_after + 1.
+  // First free position above everything that exists, and the entries that finding it already read. WalGap if a
+  // position above `replay_after` and below the tip, or known from `wal_position_last_seen`, is missing. Never below
+  // replay_after + 1.
   struct Tip {
     WalPosition next;
     // Raw bytes of entries replay_after + 1 ... that discovery fetched anyway, in order, without holes.
@@ -43,18 +45,18 @@ class WalLog {
   };
   arrow::Result<Tip> DiscoverTip(const ShardManifest& manifest);
 
-  // Writes the fence sentinel at the first free position (O3) and returns it with what discovery fetched. Every entry below it
-  // is final then.
+  // Writes the fence sentinel at the first free position (O3) and returns it with what discovery fetched. Every entry
+  // below it is final then.
   struct Sentinel {
     WalPosition position;
     std::vector<BufferPtr> prefetched;
   };
   arrow::Result<Sentinel> WriteSentinel(const ShardManifest& manifest);
 
-  // Calls `apply(position, entry)` for every position after `manifest.replay_after`: up to `end` (exclusive; every one must exist,
-  // else WalGap) or, without `end`, up to the first missing one. Reads `read_ahead` wide. Returns the first position not read.
-  // WalCorrupt: an entry that does not decode or whose generation is below that of an earlier one. Fenced(PeerClaimedEpoch): an
-  // entry of a higher epoch than ours. All name shard and position.
+  // Calls `apply(position, entry)` for every position after `manifest.replay_after`: up to `end` (exclusive; every one
+  // must exist, else WalGap) or, without `end`, up to the first missing one. Reads `read_ahead` wide. Returns the first
+  // position not read. WalCorrupt: an entry that does not decode or whose generation is below that of an earlier one.
+  // Fenced(PeerClaimedEpoch): an entry of a higher epoch than ours. All name shard and position.
   using Apply = std::function<arrow::Status(WalPosition, WalEntry)>;
   arrow::Result<WalPosition> Replay(const ShardManifest& manifest, std::optional<WalPosition> end,
                                     std::vector<BufferPtr> prefetched, const Apply& apply);
@@ -62,9 +64,10 @@ class WalLog {
   void SetNextPosition(WalPosition next) { next_ = next; }
   WalPosition next_position() const { return next_; }
 
-  // One conditional PUT at the next position, under this log's epoch; the protocol of collisions, retries and fencing is in the
-  // .cc. Errors: Fenced(PeerClaimedEpoch) and Fenced(PersistenceFailure) are terminal and come back from every later append.
-  // InvalidInput, IO after 1,024 lost races, and store errors of a fence check or tip discovery are not terminal: nothing was written.
+  // One conditional PUT at the next position, under this log's epoch; the protocol of collisions, retries and fencing
+  // is in the .cc. Errors: Fenced(PeerClaimedEpoch) and Fenced(PersistenceFailure) are terminal and come back from
+  // every later append. InvalidInput, IO after 1,024 lost races, and store errors of a fence check or tip discovery are
+  // not terminal: nothing was written.
   arrow::Result<AppendResult> Append(const WalEntry& entry);
 
  private:

@@ -10,12 +10,12 @@
 namespace javelin::memwal {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using Requests = std::vector<std::string>;
 
 WalEntry Rows(int64_t id, std::optional<Generation> generation = Generation(1)) {
@@ -44,14 +44,16 @@ struct Writer {
 
 class World {
  public:
-  World(Simulation& simulation, const Resources& resources) : simulation_(simulation), resources_(resources), objects_(MakeMemoryStore(resources)) {}
+  World(Simulation& simulation, const Resources& resources)
+      : simulation_(simulation), resources_(resources), objects_(MakeMemoryStore(resources)) {}
 
   Writer Claim(WalLogOptions options = {}) {
     Writer writer;
     writer.store = std::make_shared<ScriptedStore>(resources_, objects_);
     writer.manifests = std::make_shared<ShardManifestStore>(resources_, writer.store, "table", TestShard());
     writer.claimed = writer.manifests->ClaimEpoch(1).ValueOrDie();
-    writer.log = std::make_unique<WalLog>(resources_, writer.store, writer.manifests, "table", writer.claimed.writer_epoch, options);
+    writer.log = std::make_unique<WalLog>(resources_, writer.store, writer.manifests, "table",
+                                          writer.claimed.writer_epoch, options);
     return writer;
   }
   // Claim, sentinel, replay: what an open does, without its memory.
@@ -75,7 +77,9 @@ class World {
   }
   Writer MustOpen(WalLogOptions options = {}) { return Open(options).ValueOrDie(); }
 
-  void Put(uint64_t position, const BufferPtr& bytes) { ASSERT_TRUE(objects_->Put(paths_.WalEntry(WalPosition(position)), bytes).ok()); }
+  void Put(uint64_t position, const BufferPtr& bytes) {
+    ASSERT_TRUE(objects_->Put(paths_.WalEntry(WalPosition(position)), bytes).ok());
+  }
   void PutEntry(uint64_t position, uint64_t epoch, int64_t id, std::optional<Generation> generation = Generation(1)) {
     WalEntry entry = Rows(id, generation);
     entry.writer_epoch = Epoch(epoch);
@@ -89,7 +93,8 @@ class World {
       auto position = ParseReversedBits(object.key.substr(paths_.WalFolder().size()), kWalEntrySuffix);
       if (!position) continue;
       auto entry = DecodeWalEntry(objects_->Get(object.key).ValueOrDie());
-      log[*position] = entry.ok() ? std::pair(entry->writer_epoch.value(), IdOf(*entry)) : std::pair(uint64_t{0}, int64_t{-2});
+      log[*position] =
+          entry.ok() ? std::pair(entry->writer_epoch.value(), IdOf(*entry)) : std::pair(uint64_t{0}, int64_t{-2});
     }
     return log;
   }
@@ -120,8 +125,8 @@ using LogMap = std::map<uint64_t, std::pair<uint64_t, int64_t>>;
 TEST(WalLog, OpeningAFreshShardIsFiveRequests) {
   InWorld([](World& world) {
     Writer writer = world.MustOpen();
-    EXPECT_THAT(writer.store->TakeRequests(),
-                ElementsAre("GET manifest/hint", "LIST manifest", "CREATE manifest/1", "PUT manifest/hint", "GET wal/1"));
+    EXPECT_THAT(writer.store->TakeRequests(), ElementsAre("GET manifest/hint", "LIST manifest", "CREATE manifest/1",
+                                                          "PUT manifest/hint", "GET wal/1"));
     EXPECT_EQ(writer.log->next_position(), WalPosition(1));
     ASSERT_TRUE(writer.Append(7).ok());
     EXPECT_THAT(writer.store->TakeRequests(), ElementsAre("CREATE wal/1"));
@@ -134,7 +139,8 @@ TEST(WalLog, ReopeningAShortLogIsAListingAndAGetPerEntry) {
     Writer first = world.MustOpen();
     for (int i = 1; i <= 20; ++i) ASSERT_TRUE(first.Append(i).ok());
     Writer second = world.MustOpen();
-    Requests expected{"GET manifest/hint", "GET manifest/1", "HEAD manifest/2", "CREATE manifest/2", "PUT manifest/hint", "LIST wal", "CREATE wal/21"};
+    Requests expected{"GET manifest/hint", "GET manifest/1", "HEAD manifest/2", "CREATE manifest/2",
+                      "PUT manifest/hint", "LIST wal",       "CREATE wal/21"};
     for (int i = 1; i <= 20; ++i) expected.push_back("GET wal/" + std::to_string(i));
     EXPECT_EQ(second.store->TakeRequests(), expected);  // 7 + N; the cursor commit adds 2
     EXPECT_EQ(second.replayed.size(), 20u);
@@ -145,12 +151,13 @@ TEST(WalLog, ReopeningAShortLogIsAListingAndAGetPerEntry) {
 
 // Raises the replay position and the hint to `position`, as a flush would.
 void Cover(Writer& writer, uint64_t replay_after, uint64_t last_seen) {
-  auto committed = writer.manifests->CommitUpdate(writer.claimed.writer_epoch, [=](const ShardManifest& base) -> arrow::Result<ShardManifest> {
-    ShardManifest next = base.NextVersion();
-    next.replay_after = WalPosition(replay_after);
-    next.wal_position_last_seen = WalPosition(last_seen);
-    return next;
-  });
+  auto committed = writer.manifests->CommitUpdate(writer.claimed.writer_epoch,
+                                                  [=](const ShardManifest& base) -> arrow::Result<ShardManifest> {
+                                                    ShardManifest next = base.NextVersion();
+                                                    next.replay_after = WalPosition(replay_after);
+                                                    next.wal_position_last_seen = WalPosition(last_seen);
+                                                    return next;
+                                                  });
   ASSERT_TRUE(committed.Get().ok());
 }
 
@@ -171,7 +178,7 @@ TEST(WalLog, ReopeningALongLogReadsAhead) {
         heads += request.starts_with("HEAD wal/");
       }
       EXPECT_EQ(gets + heads, entries + 17) << entries;  // every entry, and 17 that are absent
-      EXPECT_EQ(total, entries + 23) << entries;         // + 5 of the claim + the sentinel; the cursor commit adds 2: 25 + N
+      EXPECT_EQ(total, entries + 23) << entries;  // + 5 of the claim + the sentinel; the cursor commit adds 2: 25 + N
       EXPECT_EQ(second.replayed.size(), static_cast<size_t>(entries));
       EXPECT_EQ(counts["CREATE wal/" + std::to_string(2'001 + entries)], 1);
       EXPECT_EQ(counts.count("LIST wal"), 0u);
@@ -198,7 +205,8 @@ TEST(WalLog, ReadingAheadKeepsALimitedPrefixInMemory) {
       ids.push_back(IdOf(entry));
       return arrow::Status::OK();
     };
-    EXPECT_EQ(second.log->Replay(second.claimed, tip.next, std::move(tip.prefetched), keep).ValueOrDie(), WalPosition(2'041));
+    EXPECT_EQ(second.log->Replay(second.claimed, tip.next, std::move(tip.prefetched), keep).ValueOrDie(),
+              WalPosition(2'041));
     ASSERT_EQ(ids.size(), 40u);
     for (int i = 0; i < 40; ++i) EXPECT_EQ(ids[i], i + 1);
     EXPECT_EQ(second.store->TakeCounts().size(), 24u);
@@ -251,8 +259,8 @@ TEST(WalLog, AMissingEndThatTheManifestKnowsIsAGap) {
   });
 }
 
-// A listing or a window of requests is not one moment: while the predecessor appends it can show a later entry without the earlier
-// one. Only a hole that is still there afterwards is a gap.
+// A listing or a window of requests is not one moment: while the predecessor appends it can show a later entry without
+// the earlier one. Only a hole that is still there afterwards is a gap.
 TEST(WalLog, EntriesThatAppearWhileOneLooksAreNoGap) {
   for (bool long_log : {false, true}) {
     InWorld([&](World& world) {
@@ -291,7 +299,8 @@ TEST(WalLog, ASuccessorThatAppearsDuringAReplayIsNoGap) {
       world.PutEntry(3, 2, 3);
     });
     auto ignore = [](WalPosition, WalEntry) { return arrow::Status::OK(); };
-    EXPECT_KIND(kFencedPeerClaimedEpoch, "position 2", writer.log->Replay(writer.claimed, std::nullopt, {}, ignore).status());
+    EXPECT_KIND(kFencedPeerClaimedEpoch, "position 2",
+                writer.log->Replay(writer.claimed, std::nullopt, {}, ignore).status());
   });
 }
 
@@ -335,7 +344,8 @@ TEST(WalLog, ForeignNamesDoNotMoveTheTip) {
   InWorld([](World& world) {
     Writer first = world.MustOpen();
     for (int i = 1; i <= 3; ++i) ASSERT_TRUE(first.Append(i).ok());
-    for (const std::string& name : {ReversedBits(4) + ".arrow.tmp.x", ReversedBits(4), ReversedBits(4) + ".binpb", ReversedBits(9) + ".arrow.bak"}) {
+    for (const std::string& name : {ReversedBits(4) + ".arrow.tmp.x", ReversedBits(4), ReversedBits(4) + ".binpb",
+                                    ReversedBits(9) + ".arrow.bak"}) {
       ASSERT_TRUE(world.objects().Put(world.paths().WalFolder() + name, arrow::Buffer::FromString("x")).ok());
     }
     Writer second = world.MustOpen();
@@ -349,8 +359,9 @@ TEST(WalLog, EveryFailureOfTheStoreFailsTheOpen) {
     const char* request;
     bool long_log;
   };
-  for (const Case& test : {Case{"LIST wal", false}, Case{"GET wal/2", false}, Case{"CREATE wal/", false}, Case{"GET wal/2003", true},
-                           Case{"GET wal/2010", true}, Case{"HEAD wal/2020", true}, Case{"CREATE wal/", true}}) {
+  for (const Case& test :
+       {Case{"LIST wal", false}, Case{"GET wal/2", false}, Case{"CREATE wal/", false}, Case{"GET wal/2003", true},
+        Case{"GET wal/2010", true}, Case{"HEAD wal/2020", true}, Case{"CREATE wal/", true}}) {
     InWorld([&](World& world) {
       Writer first = world.MustOpen();
       for (uint64_t i = 1; i <= 5; ++i) world.PutEntry(test.long_log ? 2'000 + i : i, 1, i);
@@ -391,7 +402,8 @@ TEST(WalLog, ASentinelLooksAgainWhenItsPositionIsTaken) {
       if (long_log) Cover(old, base, base);
       int id = 3;
       auto race = [&](Writer& writer) {
-        writer.store->On("CREATE wal/", {.times = 5, .before = [&] { ASSERT_TRUE(old.Append(++id).ok()); }, .silent = true});
+        writer.store->On("CREATE wal/",
+                         {.times = 5, .before = [&] { ASSERT_TRUE(old.Append(++id).ok()); }, .silent = true});
       };
       Writer successor = world.Open({}, race).ValueOrDie();
       EXPECT_THAT(successor.replayed, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
@@ -415,7 +427,8 @@ TEST(WalLog, ASentinelGivesUpAfter1024Races) {
 TEST(WalLog, ASentinelWithoutAnAnswerIsOnlyAnExtraEntry) {
   InWorld([](World& world) {
     ASSERT_TRUE(world.MustOpen().Append(1).ok());
-    EXPECT_KIND(kTransient, "sentinel", world.Open({}, [](Writer& writer) { writer.store->LoseAnswer("CREATE wal/"); }).status());
+    EXPECT_KIND(kTransient, "sentinel",
+                world.Open({}, [](Writer& writer) { writer.store->LoseAnswer("CREATE wal/"); }).status());
     Writer third = world.MustOpen();
     EXPECT_EQ(world.Log(), (LogMap{{1, {1, 1}}, {2, {2, -1}}, {3, {3, -1}}}));
     EXPECT_THAT(third.replayed, ElementsAre(1, -1));
@@ -427,10 +440,13 @@ TEST(WalLog, ALateSentinelIsSteppedOverAndItsOpenerIsFenced) {
   InWorld([](World& world) {
     Writer first = world.MustOpen();
     Writer successor;
-    arrow::Status late = world.Open({}, [&](Writer&) {
-                                successor = world.MustOpen();
-                                ASSERT_TRUE(successor.Append(1).ok());
-                              }).status();
+    arrow::Status late = world
+                             .Open({},
+                                   [&](Writer&) {
+                                     successor = world.MustOpen();
+                                     ASSERT_TRUE(successor.Append(1).ok());
+                                   })
+                             .status();
     EXPECT_KIND(kFencedPeerClaimedEpoch, "epoch 3", late);
     EXPECT_EQ(world.Log(), (LogMap{{1, {3, -1}}, {2, {3, 1}}, {3, {2, -1}}}));
     successor.store->TakeRequests();
@@ -464,7 +480,8 @@ TEST(WalLog, ReplayNamesDamagedEntries) {
     Writer first = world.MustOpen();
     for (int i = 1; i <= 3; ++i) ASSERT_TRUE(first.Append(i).ok());
     BufferPtr good = world.objects().Get(world.paths().WalEntry(WalPosition(2))).ValueOrDie();
-    for (const BufferPtr& bad : {arrow::Buffer::FromString(""), arrow::Buffer::FromString("random"), arrow::SliceBuffer(good, 0, good->size() / 2)}) {
+    for (const BufferPtr& bad : {arrow::Buffer::FromString(""), arrow::Buffer::FromString("random"),
+                                 arrow::SliceBuffer(good, 0, good->size() / 2)}) {
       world.Put(2, bad);
       arrow::Status status = world.Open().status();
       EXPECT_KIND(kWalCorrupt, "WAL position 2", status);
@@ -492,7 +509,9 @@ TEST(WalLog, ReplayHandsOnWhatItsCallerSays) {
     ASSERT_TRUE(first.Append(1).ok());
     ASSERT_TRUE(first.Append(2).ok());
     Writer second = world.Claim();
-    auto stop = [](WalPosition position, WalEntry) { return position == WalPosition(2) ? Backpressure("full") : arrow::Status::OK(); };
+    auto stop = [](WalPosition position, WalEntry) {
+      return position == WalPosition(2) ? Backpressure("full") : arrow::Status::OK();
+    };
     EXPECT_KIND(kBackpressure, "full", second.log->Replay(second.claimed, WalPosition(3), {}, stop).status());
   });
 }
@@ -518,7 +537,8 @@ TEST(WalLog, AppendStampsItsOwnEpochAndSaysWhereAndHowMuch) {
     entry.writer_epoch = Epoch(77);
     AppendResult result = writer.log->Append(entry).ValueOrDie();
     EXPECT_EQ(result.position, WalPosition(1));
-    EXPECT_EQ(result.bytes, static_cast<uint64_t>(world.objects().Get(world.paths().WalEntry(WalPosition(1))).ValueOrDie()->size()));
+    EXPECT_EQ(result.bytes,
+              static_cast<uint64_t>(world.objects().Get(world.paths().WalEntry(WalPosition(1))).ValueOrDie()->size()));
     EXPECT_EQ(world.Log(), (LogMap{{1, {1, 1}}}));
   });
 }
@@ -540,8 +560,9 @@ TEST(WalLog, AFailedPutIsTriedAgainAtTheSamePosition) {
     writer.store->Fail("CREATE wal/1", ErrorKind::kTransient, 3);
     TimePoint start = world.runtime().Now();
     ASSERT_TRUE(writer.Append(1).ok());
-    EXPECT_THAT(writer.store->TakeRequests(), ElementsAre("CREATE wal/1", "HEAD manifest/2", "CREATE wal/1", "HEAD manifest/2", "CREATE wal/1",
-                                                          "HEAD manifest/2", "CREATE wal/1"));
+    EXPECT_THAT(writer.store->TakeRequests(),
+                ElementsAre("CREATE wal/1", "HEAD manifest/2", "CREATE wal/1", "HEAD manifest/2", "CREATE wal/1",
+                            "HEAD manifest/2", "CREATE wal/1"));
     EXPECT_EQ(world.runtime().Now() - start, milliseconds(50 + 100 + 200));
     EXPECT_EQ(world.Log(), (LogMap{{1, {1, 1}}}));
   });
@@ -558,7 +579,8 @@ TEST(WalLog, RetriesWaitAtMostFiveSeconds) {
 }
 
 TEST(WalLog, ExhaustedRetriesPoisonForGood) {
-  for (ErrorKind kind : {ErrorKind::kTransient, ErrorKind::kIO, ErrorKind::kDenied, ErrorKind::kOutcomeUnknown, ErrorKind::kNotFound}) {
+  for (ErrorKind kind :
+       {ErrorKind::kTransient, ErrorKind::kIO, ErrorKind::kDenied, ErrorKind::kOutcomeUnknown, ErrorKind::kNotFound}) {
     InWorld([&](World& world) {
       Writer writer = world.MustOpen({.max_persist_retries = 2});
       writer.store->TakeRequests();
@@ -656,7 +678,8 @@ TEST(WalLog, AWriterThatSleptAsksWhetherItIsFencedBeforeItAppends) {
     world.runtime().Sleep(hours(1));
     writer.store->TakeRequests();
     ASSERT_TRUE(writer.Append(2).ok());
-    EXPECT_THAT(writer.store->TakeRequests(), ElementsAre("GET manifest/hint", "GET manifest/1", "HEAD manifest/2", "CREATE wal/2"));
+    EXPECT_THAT(writer.store->TakeRequests(),
+                ElementsAre("GET manifest/hint", "GET manifest/1", "HEAD manifest/2", "CREATE wal/2"));
     ASSERT_TRUE(writer.Append(3).ok());
     EXPECT_THAT(writer.store->TakeRequests(), ElementsAre("CREATE wal/3"));
     // The successor's log was collected: the old slots are empty again.
@@ -680,7 +703,8 @@ TEST(WalLog, SyncPoints) {
     Writer writer = world.MustOpen();
     ASSERT_TRUE(writer.Append(1).ok());
     world.MustOpen();
-    EXPECT_THAT(names, ElementsAre("open.claimed", "wal.append.put_sent", "wal.append.done", "open.claimed", "open.sentinel_written", "wal.replay.entry"));
+    EXPECT_THAT(names, ElementsAre("open.claimed", "wal.append.put_sent", "wal.append.done", "open.claimed",
+                                   "open.sentinel_written", "wal.replay.entry"));
   });
 }
 

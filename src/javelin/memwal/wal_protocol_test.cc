@@ -1,5 +1,5 @@
-// The claim, sentinel, replay and append protocol under a seeded scheduler, a store that fails, and processes that crash: three
-// processes fight over one shard. What must hold is read from the objects.
+// The claim, sentinel, replay and append protocol under a seeded scheduler, a store that fails, and processes that
+// crash: three processes fight over one shard. What must hold is read from the objects.
 #include <gtest/gtest.h>
 
 #include <arrow/api.h>
@@ -29,7 +29,8 @@ int64_t IdOf(const WalEntry& entry) {
 
 class ShardFight {
  public:
-  ShardFight(uint64_t seed, const std::vector<std::string>& bugs) : simulation_(seed, {.longest_freeze_exponent = 36}), store_(std::make_shared<SimStore>(simulation_)) {
+  ShardFight(uint64_t seed, const std::vector<std::string>& bugs)
+      : simulation_(seed, {.longest_freeze_exponent = 36}), store_(std::make_shared<SimStore>(simulation_)) {
     for (const std::string& bug : bugs) simulation_.PlantBug(bug);
     const uint64_t crash_one_in = simulation_.crash_random().Between(10, 120);
     simulation_.OnSyncPoint("", [this, crash_one_in](const SyncHit& hit) {
@@ -98,15 +99,19 @@ class ShardFight {
 
   // No fault of the store may look like damage.
   void CheckRefusal(const arrow::Status& status) {
-    if (HasKind(status, ErrorKind::kWalGap) || HasKind(status, ErrorKind::kWalCorrupt)) Violated("an open saw " + status.ToString());
+    if (HasKind(status, ErrorKind::kWalGap) || HasKind(status, ErrorKind::kWalCorrupt))
+      Violated("an open saw " + status.ToString());
   }
 
   void RecordCursor(ShardManifestStore& manifests, Epoch epoch, WalPosition position) {
-    (void)manifests.CommitUpdate(epoch, [position](const ShardManifest& base) -> arrow::Result<ShardManifest> {
-      ShardManifest next = base.NextVersion();
-      next.wal_position_last_seen = std::max(base.wal_position_last_seen, position);
-      return next;
-    }).Get();
+    (void)manifests
+        .CommitUpdate(epoch,
+                      [position](const ShardManifest& base) -> arrow::Result<ShardManifest> {
+                        ShardManifest next = base.NextVersion();
+                        next.wal_position_last_seen = std::max(base.wal_position_last_seen, position);
+                        return next;
+                      })
+        .Get();
   }
 
   void CheckManifests() {
@@ -115,14 +120,17 @@ class ShardFight {
       auto bytes = store_->raw().Get(paths_.Manifest(ManifestVersion(version)));
       if (!bytes.ok()) break;
       auto manifest = DecodeShardManifest(**bytes).ValueOrDie();
-      if (manifest.version != ManifestVersion(version)) Violated(fmt::format("version {} says {}", version, manifest.version));
-      if (manifest.writer_epoch < epoch || manifest.writer_epoch > epoch.Next()) Violated(fmt::format("epoch {} follows {}", manifest.writer_epoch, epoch));
+      if (manifest.version != ManifestVersion(version))
+        Violated(fmt::format("version {} says {}", version, manifest.version));
+      if (manifest.writer_epoch < epoch || manifest.writer_epoch > epoch.Next())
+        Violated(fmt::format("epoch {} follows {}", manifest.writer_epoch, epoch));
       epoch = manifest.writer_epoch;
       ++versions_;
     }
     auto listed = ListAll(store_->raw(), {.prefix = paths_.ManifestFolder()}).ValueOrDie().objects.size();
     bool hint = store_->raw().Head(paths_.ManifestHint()).ok();
-    if (listed != versions_ + hint) Violated(fmt::format("{} manifest objects, {} versions without a gap", listed, versions_));
+    if (listed != versions_ + hint)
+      Violated(fmt::format("{} manifest objects, {} versions without a gap", listed, versions_));
   }
 
   void CheckLog() {
@@ -134,16 +142,20 @@ class ShardFight {
       if (!bytes.ok()) break;
       auto entry = DecodeWalEntry(*bytes).ValueOrDie();
       if (entry.batches.empty()) continue;
-      if (entry.writer_epoch < epoch) Violated(fmt::format("position {}: epoch {} follows {}", position, entry.writer_epoch, epoch));
+      if (entry.writer_epoch < epoch)
+        Violated(fmt::format("position {}: epoch {} follows {}", position, entry.writer_epoch, epoch));
       epoch = entry.writer_epoch;
-      if (!found.emplace(IdOf(entry), WalPosition(position)).second) Violated(fmt::format("row {} is in the log twice", IdOf(entry)));
+      if (!found.emplace(IdOf(entry), WalPosition(position)).second)
+        Violated(fmt::format("row {} is in the log twice", IdOf(entry)));
     }
     auto listed = ListAll(store_->raw(), {.prefix = paths_.WalFolder()}).ValueOrDie().objects.size();
     if (listed != position - 1) Violated(fmt::format("{} log objects, {} without a gap", listed, position - 1));
     for (const auto& [id, acknowledged_at] : acknowledged_) {
       auto at = found.find(id);
-      if (at == found.end()) Violated(fmt::format("row {} was acknowledged and is lost", id));
-      else if (at->second != acknowledged_at) Violated(fmt::format("row {} is at {}, acknowledged at {}", id, at->second, acknowledged_at));
+      if (at == found.end())
+        Violated(fmt::format("row {} was acknowledged and is lost", id));
+      else if (at->second != acknowledged_at)
+        Violated(fmt::format("row {} is at {}, acknowledged at {}", id, at->second, acknowledged_at));
     }
   }
 
@@ -161,7 +173,8 @@ TEST(WalProtocol, NothingAcknowledgedIsLostOrDoubled) {
   for (uint64_t seed : Seeds()) {
     ShardFight run(seed, {});
     std::vector<std::string> violations = run.Finish();
-    ASSERT_TRUE(violations.empty()) << "seed " << seed << ": " << violations.front() << " (and " << violations.size() - 1 << " more)";
+    ASSERT_TRUE(violations.empty()) << "seed " << seed << ": " << violations.front() << " (and "
+                                    << violations.size() - 1 << " more)";
     acknowledged += run.acknowledged();
   }
   EXPECT_GT(acknowledged, 10 * Seeds().size());  // the runs get somewhere
@@ -180,7 +193,8 @@ TEST(WalProtocol, SameSeedSameRun) {
 
 // The checks above see each of these within a few seeds.
 TEST(WalProtocol, PlantedBugsAreFound) {
-  for (const std::string bug : {"wal.no_fence_check_after_collision", "wal.next_position_after_unknown_outcome", "wal.replay_accepts_higher_epoch"}) {
+  for (const std::string bug : {"wal.no_fence_check_after_collision", "wal.next_position_after_unknown_outcome",
+                                "wal.replay_accepts_higher_epoch"}) {
     bool found = false;
     uint64_t seed = 0;
     while (!found && seed < 2'000) {

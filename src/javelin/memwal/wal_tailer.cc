@@ -21,8 +21,8 @@ struct WalTailer::Shared {
   }
 };
 
-WalTailer::WalTailer(Resources resources, std::shared_ptr<ObjectStore> store, std::shared_ptr<ShardManifestStore> manifests,
-                     std::string table_root) {
+WalTailer::WalTailer(Resources resources, std::shared_ptr<ObjectStore> store,
+                     std::shared_ptr<ShardManifestStore> manifests, std::string table_root) {
   const Uuid shard = manifests->shard();
   Runtime& runtime = *resources.runtime;
   shared_.reset(new Shared{.folder = {std::move(resources), std::move(store), shard, ShardPaths(table_root, shard)},

@@ -22,7 +22,11 @@ struct World {
     ASSERT_TRUE(store->inner().Put(paths.WalEntry(WalPosition(position)), bytes).ok());
   }
   void PutManifest(uint64_t replay_after, uint64_t last_seen) {
-    ShardManifest manifest{.shard_id = TestShard(), .version = ManifestVersion(1), .writer_epoch = Epoch(1), .replay_after = WalPosition(replay_after), .wal_position_last_seen = WalPosition(last_seen)};
+    ShardManifest manifest{.shard_id = TestShard(),
+                           .version = ManifestVersion(1),
+                           .writer_epoch = Epoch(1),
+                           .replay_after = WalPosition(replay_after),
+                           .wal_position_last_seen = WalPosition(last_seen)};
     ASSERT_TRUE(store->inner().Put(paths.Manifest(ManifestVersion(1)), EncodeShardManifest(manifest)).ok());
   }
 
@@ -77,8 +81,8 @@ TEST(WalTailer, NextPositionStartsAtTheHighestReadPosition) {
     ASSERT_TRUE(world.tailer.ReadEntry(WalPosition(3)).ok());
     world.store->TakeRequests();
     EXPECT_EQ(copy.NextPosition().ValueOrDie(), WalPosition(21));
-    EXPECT_THAT(world.store->TakeRequests(),
-                ElementsAre("HEAD wal/18", "HEAD wal/19", "HEAD wal/20", "HEAD wal/21", "HEAD wal/22", "HEAD wal/23", "HEAD wal/24"));
+    EXPECT_THAT(world.store->TakeRequests(), ElementsAre("HEAD wal/18", "HEAD wal/19", "HEAD wal/20", "HEAD wal/21",
+                                                         "HEAD wal/22", "HEAD wal/23", "HEAD wal/24"));
     ASSERT_TRUE(world.tailer.ReadEntry(WalPosition(20)).ok());
     world.store->TakeRequests();
     EXPECT_EQ(copy.NextPosition().ValueOrDie(), WalPosition(21));
@@ -93,8 +97,8 @@ TEST(WalTailer, NextPositionFromTheLargerOfTheTwoManifestPositions) {
       world.PutSentinel(10);
       world.PutSentinel(11);
       EXPECT_EQ(world.tailer.NextPosition().ValueOrDie(), WalPosition(12));
-      EXPECT_THAT(world.store->TakeRequests(),
-                  ElementsAre("GET manifest/hint", "LIST manifest", "GET manifest/1", "HEAD wal/11", "HEAD wal/12", "HEAD wal/13"));
+      EXPECT_THAT(world.store->TakeRequests(), ElementsAre("GET manifest/hint", "LIST manifest", "GET manifest/1",
+                                                           "HEAD wal/11", "HEAD wal/12", "HEAD wal/13"));
     });
   }
 }
@@ -109,7 +113,9 @@ TEST(WalTailer, WithoutAShardTheLogStartsAtOne) {
 TEST(WalTailer, FirstPositionIsTheSmallestThatExists) {
   InWorld([](World& world) {
     for (uint64_t i : {7, 8, 12}) world.PutSentinel(i);
-    ASSERT_TRUE(world.store->inner().Put(world.paths.WalFolder() + ReversedBits(1) + ".arrow.tmp", arrow::Buffer::FromString("x")).ok());
+    ASSERT_TRUE(world.store->inner()
+                    .Put(world.paths.WalFolder() + ReversedBits(1) + ".arrow.tmp", arrow::Buffer::FromString("x"))
+                    .ok());
     EXPECT_EQ(world.tailer.FirstPosition().ValueOrDie(), WalPosition(7));
   });
 }
@@ -125,7 +131,8 @@ TEST(WalTailer, NeverWrites) {
       ASSERT_TRUE(world.tailer.FirstPosition().ok());
     }
     for (const std::string& request : world.store->TakeRequests()) {
-      EXPECT_TRUE(request.starts_with("GET ") || request.starts_with("HEAD ") || request.starts_with("LIST ")) << request;
+      EXPECT_TRUE(request.starts_with("GET ") || request.starts_with("HEAD ") || request.starts_with("LIST "))
+          << request;
     }
     EXPECT_FALSE(world.manifests->PositionIsYoung());
   });

@@ -7,17 +7,24 @@ namespace javelin::memwal {
 namespace {
 // Terminal whatever its cause: the writer cannot say any more what its log holds.
 arrow::Status LostLog(std::string_view what) {
-  return MakeError(ErrorKind::kFencedPersistenceFailure, fmt::format("{}; reopen the writer, replay decides what is in the log", what));
+  return MakeError(ErrorKind::kFencedPersistenceFailure,
+                   fmt::format("{}; reopen the writer, replay decides what is in the log", what));
 }
 }  // namespace
 
-WalTask::WalTask(std::shared_ptr<WriterState> state, WriterCounters* counters, WalLog log, const ResolvedWriterOptions& options)
-    : state_(std::move(state)), counters_(counters), log_(std::move(log)), eager_(options.commit_mode == CommitMode::kEager),
-      interval_(options.max_wal_flush_interval), retry_delay_(options.wal_persist_retry_base_delay),
+WalTask::WalTask(std::shared_ptr<WriterState> state, WriterCounters* counters, WalLog log,
+                 const ResolvedWriterOptions& options)
+    : state_(std::move(state)),
+      counters_(counters),
+      log_(std::move(log)),
+      eager_(options.commit_mode == CommitMode::kEager),
+      interval_(options.max_wal_flush_interval),
+      retry_delay_(options.wal_persist_retry_base_delay),
       strand_(state_->runtime(), "memwal.wal", PoolKind::kIo) {}
 
 void WalTask::Start() {
-  if (!eager_ && interval_ > Duration::zero()) ticker_.emplace(state_->runtime(), interval_, strand_, [this] { Tick(); });
+  if (!eager_ && interval_ > Duration::zero())
+    ticker_.emplace(state_->runtime(), interval_, strand_, [this] { Tick(); });
 }
 
 void WalTask::Stop() {
@@ -61,7 +68,8 @@ void WalTask::Tick() {
 arrow::Status WalTask::RunThrough(GlobalBatch target) {
   while (state_->durable_end() < target) {
     ARROW_ASSIGN_OR_RAISE(const bool appended, AppendOldest());
-    if (!appended) return Fail(LostLog(fmt::format("batches below {} are to be appended, but they do not exist", target)));
+    if (!appended)
+      return Fail(LostLog(fmt::format("batches below {} are to be appended, but they do not exist", target)));
   }
   return state_->poison();
 }
@@ -124,8 +132,8 @@ arrow::Result<WalEntry> WalTask::CollectEntry(const MemTable& table, LocalBatch 
   for (uint64_t i = begin.value(); i < end.value(); ++i) {
     const auto& batch = table.store()[i].batch;
     if (batch == nullptr) {
-      return LostLog(fmt::format("batch {} of [{}, {}) is missing in generation {}, which has committed {}", i, begin, end,
-                                 table.generation(), table.store().committed()));
+      return LostLog(fmt::format("batch {} of [{}, {}) is missing in generation {}, which has committed {}", i, begin,
+                                 end, table.generation(), table.store().committed()));
     }
     entry.batches.push_back(batch);
   }

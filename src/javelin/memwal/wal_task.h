@@ -13,11 +13,13 @@
 
 namespace javelin::memwal {
 
-// Order of append = order of replay = which version of a key wins; so no request names a MemTable. Whatever asks (tick, size signal,
-// eager put, freeze, close), the oldest MemTable that still owes an append goes first, all its pending batches as one entry.
+// Order of append = order of replay = which version of a key wins; so no request names a MemTable. Whatever asks (tick,
+// size signal, eager put, freeze, close), the oldest MemTable that still owes an append goes first, all its pending
+// batches as one entry.
 class WalTask {
  public:
-  WalTask(std::shared_ptr<WriterState> state, WriterCounters* counters, WalLog log, const ResolvedWriterOptions& options);
+  WalTask(std::shared_ptr<WriterState> state, WriterCounters* counters, WalLog log,
+          const ResolvedWriterOptions& options);
 
   // Starts the ticker, in interval mode with an interval.
   void Start();
@@ -27,8 +29,8 @@ class WalTask {
   void RowsAdded() {
     if (eager_) Request();
   }
-  // Appends until every batch below `target` is in the log, as many entries as there are MemTables in it. The error of the append that
-  // failed; not every one is terminal. Any context.
+  // Appends until every batch below `target` is in the log, as many entries as there are MemTables in it. The error of
+  // the append that failed; not every one is terminal. Any context.
   Cell<Unit> AppendThrough(GlobalBatch target);
   // False once stopped; then AppendThrough answers Cancelled.
   bool running() const { return !stopped_.load(); }

@@ -37,7 +37,8 @@ arrow::Status WalFolder::At(const arrow::Status& status, WalPosition position) c
 }
 
 arrow::Status WalFolder::Gap(WalPosition position) const {
-  return At(WalGap("the entry is missing although later ones were written; rows may be lost: restore the object, or let an operator "
+  return At(WalGap("the entry is missing although later ones were written; rows may be lost: restore the object, or "
+                   "let an operator "
                    "decide what to do with the entries above it"),
             position);
 }
@@ -71,7 +72,8 @@ arrow::Result<WalLog::Tip> WalTipFinder::FromListing(const ShardManifest& manife
   const bool gap_read_as_end = folder_.resources.runtime->PlantedBug("wal.gap_read_as_end");
   WalPosition expected = manifest.replay_after.Next();
   for (WalPosition position : positions) {
-    for (; expected < position && !gap_read_as_end; expected = expected.Next()) ARROW_RETURN_NOT_OK(folder_.ConfirmGap(expected));
+    for (; expected < position && !gap_read_as_end; expected = expected.Next())
+      ARROW_RETURN_NOT_OK(folder_.ConfirmGap(expected));
     expected = position.Next();
   }
   if (expected <= manifest.wal_position_last_seen && !gap_read_as_end) return folder_.Gap(expected);
@@ -91,7 +93,8 @@ arrow::Result<WalLog::Tip> WalTipFinder::ReadAhead(const ShardManifest& manifest
 arrow::Result<bool> WalTipFinder::Step(WalPosition first, WalLog::Tip* tip) const {
   const WalPosition start = tip->next;
   const std::vector<std::string> keys = folder_.Keys(start, kWindow);
-  // Entries are kept for the replay while they are a prefix of it and fit; beyond that only their existence is asked for.
+  // Entries are kept for the replay while they are a prefix of it and fit; beyond that only their existence is asked
+  // for.
   bool keep = tip->prefetched.size() == start.value() - first.value() &&
               static_cast<uint64_t>(TotalBytes(tip->prefetched)) < prefetch_limit_;
   std::vector<arrow::Result<BufferPtr>> entries;
@@ -105,7 +108,8 @@ arrow::Result<bool> WalTipFinder::Step(WalPosition first, WalLog::Tip* tip) cons
   bool later_exists = false;
   for (uint64_t i = 0; i < kWindow; ++i) {
     const WalPosition position(start.value() + i);
-    ARROW_ASSIGN_OR_RAISE(bool exists, keep ? Exists(entries[i], folder_, position) : Exists(infos[i], folder_, position));
+    ARROW_ASSIGN_OR_RAISE(bool exists,
+                          keep ? Exists(entries[i], folder_, position) : Exists(infos[i], folder_, position));
     if (hole.has_value()) {
       later_exists |= exists;
     } else if (!exists) {
@@ -117,7 +121,8 @@ arrow::Result<bool> WalTipFinder::Step(WalPosition first, WalLog::Tip* tip) cons
   }
   if (!hole.has_value()) return false;
   if (!later_exists) {
-    ARROW_ASSIGN_OR_RAISE(later_exists, AnyExists(WalPosition(start.value() + kWindow), WalPosition(hole->value() + kWindow)));
+    ARROW_ASSIGN_OR_RAISE(later_exists,
+                          AnyExists(WalPosition(start.value() + kWindow), WalPosition(hole->value() + kWindow)));
   }
   if (!later_exists) return true;
   ARROW_RETURN_NOT_OK(folder_.ConfirmGap(*hole));

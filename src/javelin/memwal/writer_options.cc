@@ -37,8 +37,9 @@ constexpr uint64_t kMostMemTableRows = UINT32_MAX;
 constexpr uint64_t kMostMemTableBatches = 1u << 24;
 
 arrow::Status Malformed(const std::string& key, const std::string& value, std::string_view expected) {
-  return InvalidInput("stored writer default {} = '{}' is not {}; correct the table's writer defaults or give the option", key,
-                      value, expected);
+  return InvalidInput(
+      "stored writer default {} = '{}' is not {}; correct the table's writer defaults or give the option", key, value,
+      expected);
 }
 
 arrow::Result<uint64_t> ParseNumber(const std::string& key, const std::string& value, uint64_t most) {
@@ -83,7 +84,8 @@ template <>
 arrow::Status Load(const StoredDefaults& stored, const std::string& key, CommitMode* target) {
   auto found = stored.find(key);
   if (found == stored.end()) return arrow::Status::OK();
-  if (found->second != "interval" && found->second != "eager") return Malformed(key, found->second, "interval or eager");
+  if (found->second != "interval" && found->second != "eager")
+    return Malformed(key, found->second, "interval or eager");
   *target = found->second == "eager" ? CommitMode::kEager : CommitMode::kInterval;
   return arrow::Status::OK();
 }
@@ -148,7 +150,8 @@ arrow::Status Validate(const ResolvedWriterOptions& options) {
   if (options.durable_write && options.commit_mode == CommitMode::kInterval &&
       options.max_wal_flush_interval == Duration::zero()) {
     return InvalidInput(
-        "durable_write needs max_wal_flush_interval > 0 in commit mode interval: without a tick a durable put would never "
+        "durable_write needs max_wal_flush_interval > 0 in commit mode interval: without a tick a durable put would "
+        "never "
         "return; set max_wal_flush_interval, use commit mode eager, or turn durable_write off");
   }
   ARROW_RETURN_NOT_OK(CheckRange(kMaxMemTableSize, options.max_memtable_size, UINT64_MAX));
@@ -175,7 +178,8 @@ std::string Boolean(bool value) { return value ? "true" : "false"; }
 
 }  // namespace
 
-arrow::Result<ResolvedWriterOptions> ResolveWriterOptions(const WriterOptions& options, const StoredDefaults& stored_defaults) {
+arrow::Result<ResolvedWriterOptions> ResolveWriterOptions(const WriterOptions& options,
+                                                          const StoredDefaults& stored_defaults) {
   ARROW_ASSIGN_OR_RAISE(ResolvedWriterOptions resolved, LoadStored(stored_defaults));
   OverrideAll(options, &resolved);
   ARROW_RETURN_NOT_OK(Validate(resolved));

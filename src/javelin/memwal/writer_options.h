@@ -18,14 +18,14 @@ enum class CommitMode { kInterval, kEager };
 
 // As given by a caller. What is absent comes from the table's stored writer defaults, then from the built-in ones.
 struct WriterOptions {
-  std::optional<uint32_t> shard_spec_id;             // absent or 0 = the table's only spec
-  std::optional<bool> durable_write;                 // true: put returns when the rows are in the log
+  std::optional<uint32_t> shard_spec_id;  // absent or 0 = the table's only spec
+  std::optional<bool> durable_write;      // true: put returns when the rows are in the log
   std::optional<CommitMode> commit_mode;
-  std::optional<uint64_t> max_wal_buffer_size;       // bytes; 0 = no size trigger
-  std::optional<Duration> max_wal_flush_interval;    // zero = no ticker (only without durable_write)
+  std::optional<uint64_t> max_wal_buffer_size;     // bytes; 0 = no size trigger
+  std::optional<Duration> max_wal_flush_interval;  // zero = no ticker (only without durable_write)
   std::optional<uint32_t> max_wal_persist_retries;
   std::optional<Duration> wal_persist_retry_base_delay;
-  std::optional<uint64_t> max_memtable_size;         // bytes
+  std::optional<uint64_t> max_memtable_size;  // bytes
   std::optional<uint64_t> max_memtable_rows;
   std::optional<uint64_t> max_memtable_batches;
   std::optional<uint64_t> max_unflushed_memtable_bytes;
@@ -53,8 +53,8 @@ struct ResolvedWriterOptions {
   bool enable_memtable = true;
 };
 
-// Explicit options over the table's stored defaults over the built-in ones, then validated. InvalidInput names the option (or the
-// stored key and value) and what is allowed; nothing was touched. Unknown stored keys are ignored.
+// Explicit options over the table's stored defaults over the built-in ones, then validated. InvalidInput names the
+// option (or the stored key and value) and what is allowed; nothing was touched. Unknown stored keys are ignored.
 arrow::Result<ResolvedWriterOptions> ResolveWriterOptions(const WriterOptions& options,
                                                           const std::map<std::string, std::string>& stored_defaults);
 

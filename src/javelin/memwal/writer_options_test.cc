@@ -43,7 +43,8 @@ TEST(WriterOptions, BuiltInDefaults) {
 TEST(WriterOptions, ExplicitOverStoredOverBuiltIn) {
   WriterOptions given;
   given.max_memtable_rows = 7;
-  auto options = ResolveWriterOptions(given, {{"max_memtable_rows", "10"}, {"max_memtable_batches", "11"}}).ValueOrDie();
+  auto options =
+      ResolveWriterOptions(given, {{"max_memtable_rows", "10"}, {"max_memtable_batches", "11"}}).ValueOrDie();
   EXPECT_EQ(options.max_memtable_rows, 7u);
   EXPECT_EQ(options.max_memtable_batches, 11u);
   EXPECT_EQ(options.max_memtable_size, 268'435'456u);
@@ -157,20 +158,21 @@ TEST(WriterOptions, StoredFormIsReadBack) {
   given.backpressure_log_interval = milliseconds(11);
   given.enable_memtable = false;
   auto stored = ToStoredDefaults(ResolveWriterOptions(given, {}).ValueOrDie());
-  EXPECT_EQ(stored, (std::map<std::string, std::string>{{"durable_write", "false"},
-                                                         {"commit_mode", "eager"},
-                                                         {"max_wal_buffer_size", "0"},
-                                                         {"max_wal_flush_interval_ms", "1"},  // rounded up, never to "none"
-                                                         {"max_wal_persist_retries", "9"},
-                                                         {"wal_persist_retry_base_delay_ms", "7"},
-                                                         {"max_memtable_size", "5000"},
-                                                         {"max_memtable_rows", "6"},
-                                                         {"max_memtable_batches", "7"},
-                                                         {"max_unflushed_memtable_bytes", "50000"},
-                                                         {"manifest_scan_batch_size", "3"},
-                                                         {"backpressure_log_interval_ms", "11"},
-                                                         {"stats_log_interval_ms", "60000"},
-                                                         {"enable_memtable", "false"}}));
+  EXPECT_EQ(stored,
+            (std::map<std::string, std::string>{{"durable_write", "false"},
+                                                {"commit_mode", "eager"},
+                                                {"max_wal_buffer_size", "0"},
+                                                {"max_wal_flush_interval_ms", "1"},  // rounded up, never to "none"
+                                                {"max_wal_persist_retries", "9"},
+                                                {"wal_persist_retry_base_delay_ms", "7"},
+                                                {"max_memtable_size", "5000"},
+                                                {"max_memtable_rows", "6"},
+                                                {"max_memtable_batches", "7"},
+                                                {"max_unflushed_memtable_bytes", "50000"},
+                                                {"manifest_scan_batch_size", "3"},
+                                                {"backpressure_log_interval_ms", "11"},
+                                                {"stats_log_interval_ms", "60000"},
+                                                {"enable_memtable", "false"}}));
   auto back = ResolveWriterOptions({}, stored).ValueOrDie();
   EXPECT_EQ(ToStoredDefaults(back), stored);
   EXPECT_EQ(back.commit_mode, CommitMode::kEager);

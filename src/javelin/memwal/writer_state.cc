@@ -11,7 +11,10 @@ uint64_t ResidentSet::frozen_bytes() const {
 }
 
 WriterState::WriterState(Resources resources, std::shared_ptr<ShardManifestStore> manifests, Epoch epoch)
-    : resources_(std::move(resources)), manifests_(std::move(manifests)), epoch_(epoch), waiters_(*resources_.runtime),
+    : resources_(std::move(resources)),
+      manifests_(std::move(manifests)),
+      epoch_(epoch),
+      waiters_(*resources_.runtime),
       resident_mutex_(*resources_.runtime) {}
 
 std::shared_ptr<const ResidentSet> WriterState::resident() const {
@@ -26,7 +29,8 @@ void WriterState::ReplaceResident(ResidentSet tables) {
 }
 
 void WriterState::Poison(const arrow::Status& failure) {
-  auto named = WithField(WithField(failure, "shard", manifests_->shard().ToString()), "epoch", fmt::format("{}", epoch_));
+  auto named =
+      WithField(WithField(failure, "shard", manifests_->shard().ToString()), "epoch", fmt::format("{}", epoch_));
   if (poison_.Set(named)) resources_.metrics->Add("memwal.writers_failed");
   waiters_.Notify();
 }
@@ -50,7 +54,8 @@ arrow::Result<std::vector<MemTableView>> WriterState::Snapshot() const {
   const auto set = resident();
   if (set->tables.empty()) return Ended();
   std::vector<MemTableView> views;
-  // Newest first: the cursors move from older to newer rows, so what is read later of an older table reaches at least as far.
+  // Newest first: the cursors move from older to newer rows, so what is read later of an older table reaches at least
+  // as far.
   for (auto table = set->tables.rbegin(); table != set->tables.rend(); ++table) {
     const bool frozen = table != set->tables.rbegin();
     if (frozen && runtime().PlantedBug("writer.frozen_left_out_of_view")) break;

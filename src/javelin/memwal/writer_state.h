@@ -17,7 +17,8 @@
 
 namespace javelin::memwal {
 
-// The MemTables of a writer, oldest first; the last one is active, the others are frozen. Immutable: a freeze makes a new set.
+// The MemTables of a writer, oldest first; the last one is active, the others are frozen. Immutable: a freeze makes a
+// new set.
 struct ResidentSet {
   std::vector<std::shared_ptr<MemTable>> tables;
 

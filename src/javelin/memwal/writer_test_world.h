@@ -32,10 +32,10 @@ namespace javelin::memwal::test {
 inline constexpr char kTableUri[] = "test://t/table";
 inline constexpr char kShard[] = "11111111-2222-4333-8444-555555555555";
 
-#define ASSERT_OK(expression)                                  \
-  do {                                                         \
-    const ::arrow::Status status_ = (expression);              \
-    ASSERT_TRUE(status_.ok()) << status_.ToString();           \
+#define ASSERT_OK(expression)                        \
+  do {                                               \
+    const ::arrow::Status status_ = (expression);    \
+    ASSERT_TRUE(status_.ok()) << status_.ToString(); \
   } while (false)
 
 // The value, or the end of the test program with the error: for what the test itself relies on.
@@ -52,13 +52,15 @@ inline void ExpectError(const arrow::Status& status, ErrorKind kind, const std::
 }
 
 inline std::shared_ptr<arrow::Schema> KeyedSchema() {
-  return arrow::schema({arrow::field("id", arrow::int64(), false, arrow::key_value_metadata({{std::string(file::kPrimaryKeyMetadata), "true"}})),
+  return arrow::schema({arrow::field("id", arrow::int64(), false,
+                                     arrow::key_value_metadata({{std::string(file::kPrimaryKeyMetadata), "true"}})),
                         arrow::field("text", arrow::utf8())});
 }
 inline std::shared_ptr<arrow::Schema> KeylessSchema() {
   return arrow::schema({arrow::field("id", arrow::int64(), false), arrow::field("text", arrow::utf8())});
 }
-inline std::shared_ptr<arrow::RecordBatch> Batch(const std::shared_ptr<arrow::Schema>& schema, const std::string& json) {
+inline std::shared_ptr<arrow::RecordBatch> Batch(const std::shared_ptr<arrow::Schema>& schema,
+                                                 const std::string& json) {
   auto rows = arrow::json::ArrayFromJSONString(arrow::struct_(schema->fields()), json).ValueOrDie();
   return arrow::RecordBatch::FromStructArray(rows).ValueOrDie();
 }
@@ -84,12 +86,15 @@ inline std::string Text(const arrow::RecordBatch& batch) {
   }
   return text;
 }
-inline std::shared_ptr<arrow::RecordBatch> Collect(const arrow::Result<std::shared_ptr<arrow::RecordBatchReader>>& reader) {
+inline std::shared_ptr<arrow::RecordBatch> Collect(
+    const arrow::Result<std::shared_ptr<arrow::RecordBatchReader>>& reader) {
   const auto table = Must(Must(reader)->ToTable());
   return Must(table->CombineChunksToBatch());
 }
 // All rows of a scan in its order / sorted.
-inline std::string Scan(const FreshView& view, const ScanOptions& options = {}) { return Text(*Collect(view.Scan(options))); }
+inline std::string Scan(const FreshView& view, const ScanOptions& options = {}) {
+  return Text(*Collect(view.Scan(options)));
+}
 inline std::string Sorted(const std::string& text) {
   std::vector<std::string> rows;
   size_t begin = 0;
@@ -112,13 +117,15 @@ class Process {
   }
   Runtime& runtime() const { return session->runtime(); }
 
-  std::shared_ptr<Dataset> Create(const std::shared_ptr<arrow::Schema>& schema, const std::string& json, const InitializeOptions& options) const {
+  std::shared_ptr<Dataset> Create(const std::shared_ptr<arrow::Schema>& schema, const std::string& json,
+                                  const InitializeOptions& options) const {
     auto rows = Must(Batch(schema, json)->ReplaceSchema(schema));
     auto reader = Must(arrow::RecordBatchReader::Make({rows}, schema));
     return Must(Initialize(*Must(Dataset::Write(session, kTableUri, *reader)), options));
   }
   std::shared_ptr<Dataset> Table() const { return Must(Dataset::Open(session, kTableUri)); }
-  arrow::Result<std::shared_ptr<ShardWriter>> TryOpen(const WriterOptions& options = {}, const std::string& shard = kShard) const {
+  arrow::Result<std::shared_ptr<ShardWriter>> TryOpen(const WriterOptions& options = {},
+                                                      const std::string& shard = kShard) const {
     return ShardWriter::Open(*Table(), shard, options);
   }
   std::shared_ptr<ShardWriter> Open(const WriterOptions& options = {}) const { return Must(TryOpen(options)); }
@@ -138,7 +145,8 @@ inline std::string Get(const ShardWriter& writer, int64_t id) {
 class World {
  public:
   explicit World(uint64_t seed = 1, uint32_t page_size = 1'000)
-      : sim(seed, {.stalls = false}), store(std::make_shared<SimStore>(sim, SimStoreOptions{.faults = false, .page_size = page_size})) {
+      : sim(seed, {.stalls = false}),
+        store(std::make_shared<SimStore>(sim, SimStoreOptions{.faults = false, .page_size = page_size})) {
     store->OnRequest([this](const RequestHit& hit) -> std::optional<RequestFault> {
       requests.push_back(fmt::format("{} {}", hit.method, hit.key));
       return fault == nullptr ? RequestFault::kNone : fault(hit);
@@ -158,7 +166,8 @@ class World {
       body(process);
     });
   }
-  void CreateTable(const std::string& json = "[]", const InitializeOptions& options = {}, const std::shared_ptr<arrow::Schema>& schema = KeyedSchema()) {
+  void CreateTable(const std::string& json = "[]", const InitializeOptions& options = {},
+                   const std::shared_ptr<arrow::Schema>& schema = KeyedSchema()) {
     Run([&](Process& process) { process.Create(schema, json, options); });
   }
 
@@ -206,7 +215,9 @@ inline void ReplaceDetails(Process& process, const std::function<void(table::Mem
   auto table = process.Table();
   auto details = *Must(table::ReadMemWalDetails(table->manifest()));
   change(details);
-  table = Must(table->Commit({.read_version = table->version(), .operation = table::CreateIndex{{}, {*table->manifest().FindIndex(table::kMemWalIndexName)}}}));
+  table = Must(
+      table->Commit({.read_version = table->version(),
+                     .operation = table::CreateIndex{{}, {*table->manifest().FindIndex(table::kMemWalIndexName)}}}));
   const auto entry = table::MakeMemWalIndexEntry(details, Uuid::Random(1, 2), table->version().value(), 0);
   ASSERT_OK(table->Commit({.read_version = table->version(), .operation = table::CreateIndex{{entry}, {}}}).status());
 }

@@ -81,7 +81,8 @@ class RetryStore final : public ForwardingStore {
       if (!OutcomeIsOpen(status) && !may_be_ours) return attempt == 1 || status.ok() ? status : Unknown(key, status);
       const arrow::Result<BufferPtr> found = Get(key);
       if (found.ok()) {
-        // Equal bytes are no proof: two that claim the same shard write the very same manifest, and both would have won.
+        // Equal bytes are no proof: two that claim the same shard write the very same manifest, and both would have
+        // won.
         if ((*found)->Equals(*bytes)) return Unknown(key, status);
         return AlreadyExists("object '{}' exists with other bytes", Describe(key));
       }
@@ -140,8 +141,8 @@ class RetryStore final : public ForwardingStore {
     return answers;
   }
 
-  // The object changed around an open PutIfMatch: with other bytes than ours, or none, the replacement is lost. Our bytes
-  // are no proof that it was done by us.
+  // The object changed around an open PutIfMatch: with other bytes than ours, or none, the replacement is lost. Our
+  // bytes are no proof that it was done by us.
   arrow::Result<std::string> CompareReplaced(const std::string& key, const BufferPtr& bytes,
                                              const arrow::Result<ObjectInfo>& now, const arrow::Status& status) {
     if (!now.ok() && !HasKind(now.status(), ErrorKind::kNotFound)) return Unknown(key, status);

@@ -14,7 +14,8 @@ struct History {
 class CommitSimulation {
  public:
   explicit CommitSimulation(uint64_t seed, bool in_order)
-      : simulation_(seed), store_(std::make_shared<SimStore>(simulation_, SimStoreOptions{.lists_in_order = in_order})) {
+      : simulation_(seed),
+        store_(std::make_shared<SimStore>(simulation_, SimStoreOptions{.lists_in_order = in_order})) {
     simulation_.OnSyncPoint("", [this](const SyncHit& hit) {
       if (crashes_ == 3 || simulation_.crash_random().Below(25) != 0) return SyncAction::Continue();
       ++crashes_;
@@ -24,7 +25,8 @@ class CommitSimulation {
   }
 
   uint64_t Run() {
-    for (int writer = 0; writer < 3; ++writer) StartWriter(std::chrono::milliseconds(simulation_.plan_random().Below(2000)));
+    for (int writer = 0; writer < 3; ++writer)
+      StartWriter(std::chrono::milliseconds(simulation_.plan_random().Below(2000)));
     const arrow::Status ended = simulation_.RunAll();
     EXPECT_TRUE(ended.ok()) << ended.ToString();
     simulation_.LandRequests();
@@ -88,7 +90,8 @@ class CommitSimulation {
       EXPECT_EQ(stored.count(rows), 1u) << rows << " landed twice";
       EXPECT_TRUE(history_.sent.contains(rows)) << rows << " was never sent";
     }
-    for (uint64_t rows : history_.acknowledged) EXPECT_EQ(stored.count(rows), 1u) << rows << " was acknowledged and is not there";
+    for (uint64_t rows : history_.acknowledged)
+      EXPECT_EQ(stored.count(rows), 1u) << rows << " was acknowledged and is not there";
     for (uint64_t rows : history_.refused) EXPECT_EQ(stored.count(rows), 0u) << rows << " was refused and is there";
   }
 
