@@ -18,6 +18,22 @@ from .session import Session
 
 StorageOptions = Mapping[str, str]
 
+# Writer options that a table stores as defaults of its writers.
+_STORED_WRITER_OPTIONS = (
+    "durable_write",
+    "max_wal_buffer_size",
+    "max_wal_flush_interval_ms",
+    "max_wal_persist_retries",
+    "wal_persist_retry_base_delay_ms",
+    "max_memtable_size",
+    "max_memtable_rows",
+    "max_memtable_batches",
+    "max_unflushed_memtable_bytes",
+    "manifest_scan_batch_size",
+    "backpressure_log_interval_ms",
+    "enable_memtable",
+)
+
 
 def dataset(
     uri: Union[str, Path],
@@ -342,20 +358,7 @@ class LanceDataset:
             Already initialised; no such column or index; a column or key type that cannot be used; two ways of sharding or half
             of one; a column named ``_tombstone``.
         """
-        defaults = _given(
-            durable_write=durable_write,
-            max_wal_buffer_size=max_wal_buffer_size,
-            max_wal_flush_interval_ms=max_wal_flush_interval_ms,
-            max_wal_persist_retries=max_wal_persist_retries,
-            wal_persist_retry_base_delay_ms=wal_persist_retry_base_delay_ms,
-            max_memtable_size=max_memtable_size,
-            max_memtable_rows=max_memtable_rows,
-            max_memtable_batches=max_memtable_batches,
-            max_unflushed_memtable_bytes=max_unflushed_memtable_bytes,
-            manifest_scan_batch_size=manifest_scan_batch_size,
-            backpressure_log_interval_ms=backpressure_log_interval_ms,
-            enable_memtable=enable_memtable,
-        )
+        defaults = _given(locals(), _STORED_WRITER_OPTIONS)
         self._core = _core.initialize_mem_wal(
             self._core,
             maintained_indexes=maintained_indexes,
@@ -432,24 +435,9 @@ class LanceDataset:
         javelin.errors.WalGap, WalCorrupt
             Its log cannot be replayed.
         """
+        options = _given(locals(), (*_STORED_WRITER_OPTIONS, "commit_mode", "shard_spec_id"))
         if not isinstance(shard_id, str):
             raise TypeError(f"shard_id must be a str, got {type(shard_id).__name__}")
-        options = _given(
-            durable_write=durable_write,
-            commit_mode=commit_mode,
-            max_wal_buffer_size=max_wal_buffer_size,
-            max_wal_flush_interval_ms=max_wal_flush_interval_ms,
-            max_wal_persist_retries=max_wal_persist_retries,
-            wal_persist_retry_base_delay_ms=wal_persist_retry_base_delay_ms,
-            max_memtable_size=max_memtable_size,
-            max_memtable_rows=max_memtable_rows,
-            max_memtable_batches=max_memtable_batches,
-            max_unflushed_memtable_bytes=max_unflushed_memtable_bytes,
-            manifest_scan_batch_size=manifest_scan_batch_size,
-            backpressure_log_interval_ms=backpressure_log_interval_ms,
-            enable_memtable=enable_memtable,
-            shard_spec_id=shard_spec_id,
-        )
         return mem_wal.ShardWriter(_core.open_shard_writer(self._core, shard_id, options))
 
     def fresh(self) -> FreshView:
@@ -465,8 +453,9 @@ def _reopen(uri: str, version: int, storage_options: Dict[str, str]) -> LanceDat
     return LanceDataset(uri, version, storage_options=storage_options)
 
 
-def _given(**options: Any) -> Dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
+def _given(arguments: Mapping[str, Any], names: Sequence[str]) -> Dict[str, Any]:
+    """Those of the named arguments that are not None."""
+    return {name: arguments[name] for name in names if arguments[name] is not None}
 
 
 def _row_numbers(indices: Any) -> pa.Array:

@@ -77,6 +77,25 @@ class StrandState : public std::enable_shared_from_this<StrandState> {
     return true;
   }
 
+  bool TryRunHere(Job job) {
+    RequireMayWait("Strand::TryRunHere");
+    {
+      std::lock_guard lock(mutex_);
+      if (closed_ || has_turn_ || running_) return false;
+      has_turn_ = running_ = true;
+    }
+    Turn turn(shared_from_this());  // closes the strand if this task is unwound within the job
+    RunJob(std::move(job));
+    turn.ended = true;
+    {
+      std::lock_guard lock(mutex_);
+      has_turn_ = !queue_.empty();
+      if (!has_turn_) return true;
+    }
+    AskForTurn();
+    return true;
+  }
+
   void Close() {
     RequireMayWait("Strand::Close");
     Event idle(runtime_);
@@ -152,14 +171,19 @@ class StrandState : public std::enable_shared_from_this<StrandState> {
         queue_.pop_front();
         running_ = true;
       }
-      {
-        RunningScope scope(this);
-        job();
-        job = nullptr;
-      }
-      EndJob();
+      RunJob(std::move(job));
     }
     AskForTurn();
+  }
+
+  // With running_ set.
+  void RunJob(Job job) {
+    {
+      RunningScope scope(this);
+      job();
+      job = nullptr;
+    }
+    EndJob();
   }
 
   void EndJob() {
@@ -308,6 +332,7 @@ Strand::Strand(Runtime& runtime, std::string name, PoolKind kind)
 Strand::~Strand() { Close(); }
 bool Strand::Post(Job job) { return state_->Post(std::move(job)); }
 bool Strand::PostTo(internal::StrandState& strand, Job job) { return strand.Post(std::move(job)); }
+bool Strand::TryRunHere(Job job) { return state_->TryRunHere(std::move(job)); }
 void Strand::Close() { state_->Close(); }
 void Strand::Drain() {
   internal::RequireMayWait("Strand::Drain");

@@ -157,6 +157,10 @@ class Strand {
   Strand& operator=(const Strand&) = delete;
   // False once closed (the job is destroyed, which completes its captured cells). Any context.
   bool Post(Job job);
+  // Runs the job on the calling thread if the strand is idle (no job queued or running) and returns when it has ended;
+  // else false, and the job did not run. Saves two changes of thread where the caller would wait for the job anyway.
+  // Contexts T; the job's own context is S.
+  bool TryRunHere(Job job);
   // Refuses and drops queued jobs, waits for the running one. Context T; no crash point.
   void Close();
   // Waits until the queue is empty and idle. Context T; crash point.

@@ -271,6 +271,33 @@ TEST_P(RuntimeContract, CellDeliversOneResult) {
   });
 }
 
+TEST_P(RuntimeContract, ACallerRunsTheJobOfAnIdleStrandItself) {
+  Run([](Runtime& runtime) {
+    std::vector<std::string> order;
+    Strand strand(runtime, "strand");
+    Event started(runtime);
+    std::atomic<bool> refused{false};
+    EXPECT_TRUE(strand.TryRunHere([&] {
+      // Posted while it runs: does not start before it has ended, and is not forgotten.
+      EXPECT_TRUE(strand.Post([&] {
+        started.Set();
+        order.push_back("posted");
+        while (!refused) runtime.Sleep(std::chrono::milliseconds(1));
+      }));
+      runtime.Sleep(std::chrono::milliseconds(1));
+      order.push_back("here");
+    }));
+    started.Wait();
+    EXPECT_FALSE(strand.TryRunHere([&] { order.push_back("never"); }));  // "posted" still runs
+    refused = true;
+    strand.Drain();
+    while (!strand.TryRunHere([&] { order.push_back("last"); })) runtime.Sleep(std::chrono::milliseconds(1));
+    EXPECT_THAT(order, ElementsAre("here", "posted", "last"));
+    strand.Close();
+    EXPECT_FALSE(strand.TryRunHere([&] { order.push_back("never"); }));
+  });
+}
+
 TEST_P(RuntimeContract, CellMayOutliveTheStrandOfItsContinuation) {
   Run([](Runtime& runtime) {
     CellSetter<int> setter(runtime);

@@ -11,6 +11,10 @@ bool IndexTask::Request(GlobalBatch target) {
   return strand_.Post([this, target] { (void)Run(target); });
 }
 
+void IndexTask::RequestHere(GlobalBatch target) {
+  if (!strand_.TryRunHere([this, target] { (void)Run(target); })) Request(target);
+}
+
 Cell<Unit> IndexTask::ApplyThrough(GlobalBatch target) {
   CellSetter<Unit> done(state_->runtime());
   strand_.Post([this, target, done] {

@@ -17,6 +17,8 @@ class IndexTask {
 
   // Asks for every batch below `target`. False once the task was stopped. Any context.
   bool Request(GlobalBatch target);
+  // The same for a caller that will wait for the rows: applied on its thread if the task is idle. Context T.
+  void RequestHere(GlobalBatch target);
   // The same with an answer: OK, or the writer's terminal failure. Any context.
   Cell<Unit> ApplyThrough(GlobalBatch target);
   // Drops what is queued, lets the running job end. Context T.

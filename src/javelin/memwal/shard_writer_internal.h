@@ -35,7 +35,11 @@ struct ShardWriter::Impl {
   Impl(Dataset dataset, OpenPlan plan, std::shared_ptr<WriterState> state, WalLog log);
 
   // ---- shard_writer_put.cc ----
-  arrow::Result<Ticket> Put(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, bool deletes);
+  // What the caller does once its rows are in: wait for the ticket at once, or go on.
+  enum class Then { kWait, kGoOn };
+  arrow::Result<Ticket> Put(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, bool deletes, Then then);
+  // Has the tasks index and append rows that are in the active MemTable.
+  void HandOn(GlobalBatch target, uint64_t rows, Then then);
   arrow::Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Shape(
       const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, bool deletes) const;
   // Puts the batches into the active MemTable; what had to be frozen for that is appended to `frozen`. Takes `mutex`.

@@ -25,7 +25,7 @@ arrow::Status CheckBatches(const Batches& batches, const ResolvedWriterOptions& 
 }
 }  // namespace
 
-arrow::Result<Ticket> ShardWriter::Impl::Put(const Batches& batches, bool deletes) {
+arrow::Result<Ticket> ShardWriter::Impl::Put(const Batches& batches, bool deletes, Then then) {
   Runtime& runtime = state->runtime();
   ARROW_RETURN_NOT_OK(runtime.CheckProcess());
   ARROW_RETURN_NOT_OK(state->Usable());
@@ -38,14 +38,28 @@ arrow::Result<Ticket> ShardWriter::Impl::Put(const Batches& batches, bool delete
   // The rows are in: whatever happens from here on, the tasks must learn of them.
   const auto inserted = runtime.SyncPoint("put.inserted");
   for (const auto& table : frozen) ARROW_RETURN_NOT_OK(DispatchFrozen(*table));
-  index.Request(ticket->durable_target);
-  wal.RowsAdded();
+  HandOn(ticket->durable_target, rows, then);
   ARROW_RETURN_NOT_OK(inserted);
   counters.Update([&](WriterStats& stats) {
     ++stats.put_count;
     stats.put_time_ns += watch.Nanoseconds();
   });
   return Ticket(std::move(ticket));
+}
+
+void ShardWriter::Impl::HandOn(GlobalBatch target, uint64_t rows, Then then) {
+  // A change of thread costs more than indexing this many rows.
+  constexpr uint64_t kFewRows = 64;
+  if (then == Then::kWait && rows <= kFewRows) {
+    index.RequestHere(target);
+  } else {
+    index.Request(target);
+  }
+  if (then == Then::kWait) {
+    wal.RowsAddedHere();
+  } else {
+    wal.RowsAdded();
+  }
 }
 
 arrow::Result<Batches> ShardWriter::Impl::Shape(const Batches& batches, bool deletes) const {
@@ -136,16 +150,20 @@ void ShardWriter::Impl::SignalSize(const MemTable& active) {
   wal.Request();
 }
 
-arrow::Result<Ticket> ShardWriter::PutAsync(const Batches& batches) { return impl_->Put(batches, /*deletes=*/false); }
-arrow::Result<Ticket> ShardWriter::DeleteAsync(const Batches& keys) { return impl_->Put(keys, /*deletes=*/true); }
+arrow::Result<Ticket> ShardWriter::PutAsync(const Batches& batches) {
+  return impl_->Put(batches, /*deletes=*/false, Impl::Then::kGoOn);
+}
+arrow::Result<Ticket> ShardWriter::DeleteAsync(const Batches& keys) {
+  return impl_->Put(keys, /*deletes=*/true, Impl::Then::kGoOn);
+}
 
 arrow::Status ShardWriter::Put(const Batches& batches) {
-  ARROW_ASSIGN_OR_RAISE(const Ticket ticket, PutAsync(batches));
+  ARROW_ASSIGN_OR_RAISE(const Ticket ticket, impl_->Put(batches, /*deletes=*/false, Impl::Then::kWait));
   return ticket.Wait();
 }
 
 arrow::Status ShardWriter::Delete(const Batches& keys) {
-  ARROW_ASSIGN_OR_RAISE(const Ticket ticket, DeleteAsync(keys));
+  ARROW_ASSIGN_OR_RAISE(const Ticket ticket, impl_->Put(keys, /*deletes=*/true, Impl::Then::kWait));
   return ticket.Wait();
 }
 

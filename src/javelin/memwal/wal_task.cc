@@ -38,6 +38,10 @@ void WalTask::Request() {
   strand_.Post([this] { RunRequest(); });
 }
 
+void WalTask::RowsAddedHere() {
+  if (eager_ && !strand_.TryRunHere([this] { RunRequest(); })) Request();
+}
+
 Cell<Unit> WalTask::AppendThrough(GlobalBatch target) {
   CellSetter<Unit> done(state_->runtime());
   strand_.Post([this, target, done] {

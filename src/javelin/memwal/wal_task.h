@@ -29,6 +29,9 @@ class WalTask {
   void RowsAdded() {
     if (eager_) Request();
   }
+  // The same for a caller that will wait for the rows, in the eager mode: appends on its thread if no append is under
+  // way, which saves two changes of thread. Context T.
+  void RowsAddedHere();
   // Appends until every batch below `target` is in the log, as many entries as there are MemTables in it. The error of
   // the append that failed; not every one is terminal. Any context.
   Cell<Unit> AppendThrough(GlobalBatch target);
