@@ -9,9 +9,9 @@
 #include <arrow/type_fwd.h>
 
 #include "javelin/base/ids.h"
+#include "javelin/base/segmented_array.h"
 #include "javelin/memwal/cursors.h"
 #include "javelin/memwal/memory_size.h"
-#include "javelin/memwal/segmented_array.h"
 
 namespace javelin::memwal {
 

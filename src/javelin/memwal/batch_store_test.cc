@@ -5,7 +5,7 @@
 #include <arrow/api.h>
 
 #include "javelin/base/runtime.h"
-#include "javelin/memwal/segmented_array.h"
+#include "javelin/base/segmented_array.h"
 
 namespace javelin::memwal {
 namespace {

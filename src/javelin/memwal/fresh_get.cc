@@ -34,7 +34,7 @@ class Lookup {
   arrow::Status SearchMemory() {
     for (size_t i = 0; i < encoded_.size(); ++i) {
       if (number_of_.at(encoded_[i]) != i) continue;
-      ARROW_ASSIGN_OR_RAISE(const bool decided, SearchMemory(HashedKey(encoded_[i]), &found_[i]));
+      ARROW_ASSIGN_OR_RAISE(const bool decided, SearchMemory(index::HashedKey(encoded_[i]), &found_[i]));
       if (!decided) open_.emplace(encoded_[i], i);
     }
     return arrow::Status::OK();
@@ -70,7 +70,7 @@ class Lookup {
   }
 
  private:
-  arrow::Result<bool> SearchMemory(const HashedKey& key, std::shared_ptr<arrow::RecordBatch>* found) {
+  arrow::Result<bool> SearchMemory(const index::HashedKey& key, std::shared_ptr<arrow::RecordBatch>* found) {
     for (const ShardMemory& memory : view_.shards) {
       for (const MemTableView& view : memory.tables) {
         const auto row = view.table->key_index()->FindNewest(key, view.visible_rows);

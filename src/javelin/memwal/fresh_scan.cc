@@ -40,13 +40,13 @@ class MemoryScan {
   // every row.
   static std::vector<bool> LiveRows(const ShardMemory& memory, size_t index, const StoredBatch& stored) {
     const MemTableView& view = memory.tables[index];
-    const KeyIndex* keys = view.table->key_index();
+    const index::KeyIndex* keys = view.table->key_index();
     std::vector<bool> live(stored.batch->num_rows(), true);
     if (keys == nullptr) return live;
     const bool once = !keys->has_overrides();
     for (int64_t i = 0; i < stored.batch->num_rows(); ++i) {
       const uint64_t row = stored.first_row + static_cast<uint64_t>(i);
-      const HashedKey key = keys->KeyOf(row);
+      const index::HashedKey key = keys->KeyOf(row);
       live[i] = !view.table->IsTombstone(*stored.batch, i) &&
                 (once || keys->FindNewest(key, view.visible_rows) == row) && !memory.Holds(key, index);
     }
@@ -109,7 +109,7 @@ class BaseScan {
     std::vector<std::string> keys;
     ARROW_RETURN_NOT_OK(view_.keys->Encode(columns, &keys));
     std::vector<bool> keep(keys.size());
-    for (size_t i = 0; i < keys.size(); ++i) keep[i] = !view_.Blocks(HashedKey(keys[i]));
+    for (size_t i = 0; i < keys.size(); ++i) keep[i] = !view_.Blocks(index::HashedKey(keys[i]));
     return keep;
   }
 

@@ -94,9 +94,9 @@ arrow::Result<std::shared_ptr<const FreshView::Impl>> Assemble(std::vector<Shard
     view->key_names.push_back(field->name);
     types.push_back(field->type);
   }
-  const bool usable = std::all_of(types.begin(), types.end(), [](const auto& type) { return IsKeyType(*type); });
+  const bool usable = std::all_of(types.begin(), types.end(), [](const auto& type) { return index::IsKeyType(*type); });
   if (!types.empty() && usable) {
-    ARROW_ASSIGN_OR_RAISE(view->keys, KeyEncoder::Make(std::move(types)));
+    ARROW_ASSIGN_OR_RAISE(view->keys, index::KeyEncoder::Make(std::move(types)));
   }
   return view;
 }
@@ -152,7 +152,7 @@ arrow::Result<uint64_t> FreshView::CountRows() const {
 
 // ---- what scan and get share ----
 
-bool ShardMemory::Holds(const HashedKey& key, size_t newer) const {
+bool ShardMemory::Holds(const index::HashedKey& key, size_t newer) const {
   for (size_t i = 0; i < newer; ++i) {
     if (tables[i].table->key_index()->Contains(key, tables[i].visible_rows)) return true;
   }
@@ -168,7 +168,7 @@ bool FreshView::Impl::has_memory() const {
   return false;
 }
 
-bool FreshView::Impl::Blocks(const HashedKey& key) const {
+bool FreshView::Impl::Blocks(const index::HashedKey& key) const {
   return std::any_of(shards.begin(), shards.end(),
                      [&](const ShardMemory& memory) { return memory.Holds(key, memory.tables.size()); });
 }

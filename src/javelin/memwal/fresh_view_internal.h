@@ -20,21 +20,21 @@ struct ShardMemory {
   std::vector<MemTableView> tables;
 
   // True if one of the first `newer` MemTables holds the key: what is older is out of date, deleted or not.
-  bool Holds(const HashedKey& key, size_t newer) const;
+  bool Holds(const index::HashedKey& key, size_t newer) const;
 };
 
 struct FreshView::Impl {
   std::shared_ptr<Dataset> base;
   std::vector<ShardMemory> shards;
-  std::optional<KeyEncoder> keys;      // of the base table's primary key; absent without one
-  std::vector<std::string> key_names;  // in key order, by their names in the base schema
+  std::optional<index::KeyEncoder> keys;  // of the base table's primary key; absent without one
+  std::vector<std::string> key_names;     // in key order, by their names in the base schema
 
   // True if some MemTable holds a visible row.
   bool has_memory() const;
   // True if base rows must be checked against memory.
   bool blocks_base() const { return keys.has_value() && has_memory(); }
   // True if any shard's memory holds the key.
-  bool Blocks(const HashedKey& key) const;
+  bool Blocks(const index::HashedKey& key) const;
 
   // The base columns with these names, in this order; all if none are given. InvalidInput names an unknown one.
   arrow::Result<file::Schema> Project(const std::optional<std::vector<std::string>>& columns) const;

@@ -7,7 +7,7 @@ namespace javelin::memwal {
 arrow::Result<RowKeyEncoder> RowKeyEncoder::Make(const ShardSchemas& schemas) {
   std::vector<std::shared_ptr<arrow::DataType>> types;
   for (const int column : schemas.key_columns()) types.push_back(schemas.storage()->field(column)->type());
-  ARROW_ASSIGN_OR_RAISE(auto encoder, KeyEncoder::Make(std::move(types)));
+  ARROW_ASSIGN_OR_RAISE(auto encoder, index::KeyEncoder::Make(std::move(types)));
   return RowKeyEncoder(std::move(encoder), schemas.key_columns());
 }
 
@@ -22,7 +22,7 @@ arrow::Result<std::vector<std::string>> RowKeyEncoder::Encode(const arrow::Recor
 
 MemTable::MemTable(std::shared_ptr<const MemTableContext> context, Generation generation, GlobalBatch global_offset)
     : context_(std::move(context)), generation_(generation), store_(global_offset) {
-  if (context_->keys.has_value()) key_index_ = std::make_unique<KeyIndex>();
+  if (context_->keys.has_value()) key_index_ = std::make_unique<index::KeyIndex>();
 }
 
 arrow::Result<uint64_t> MemTable::ApplyIndexes(LocalBatch end) {

@@ -10,10 +10,10 @@
 #include <arrow/type_fwd.h>
 
 #include "javelin/base/ids.h"
+#include "javelin/index/key_encoding.h"
+#include "javelin/index/key_index.h"
 #include "javelin/memwal/batch_store.h"
 #include "javelin/memwal/cursors.h"
-#include "javelin/memwal/key_encoding.h"
-#include "javelin/memwal/key_index.h"
 #include "javelin/memwal/shard_schemas.h"
 
 namespace javelin::memwal {
@@ -30,9 +30,9 @@ class RowKeyEncoder {
   arrow::Result<std::vector<std::string>> Encode(const arrow::RecordBatch& batch) const;
 
  private:
-  RowKeyEncoder(KeyEncoder encoder, std::vector<int> columns)
+  RowKeyEncoder(index::KeyEncoder encoder, std::vector<int> columns)
       : encoder_(std::move(encoder)), columns_(std::move(columns)) {}
-  KeyEncoder encoder_;
+  index::KeyEncoder encoder_;
   std::vector<int> columns_;
 };
 
@@ -53,7 +53,7 @@ class MemTable {
   const ShardSchemas& schemas() const { return *context_->schemas; }
   const MemTableContext& context() const { return *context_; }
   const BatchStore& store() const { return store_; }
-  const KeyIndex* key_index() const { return key_index_.get(); }  // nullptr without a primary key
+  const index::KeyIndex* key_index() const { return key_index_.get(); }  // nullptr without a primary key
 
   // Producer only (BatchStore). Batches of schemas().storage().
   void Insert(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches) { store_.Append(batches); }
@@ -88,7 +88,7 @@ class MemTable {
   const std::shared_ptr<const MemTableContext> context_;
   const Generation generation_;
   BatchStore store_;
-  std::unique_ptr<KeyIndex> key_index_;
+  std::unique_ptr<index::KeyIndex> key_index_;
   const std::shared_ptr<MonotonicCount> indexed_ = std::make_shared<MonotonicCount>();
   MonotonicCount last_entry_;
 };

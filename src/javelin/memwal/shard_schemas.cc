@@ -8,7 +8,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/file/array_shape.h"
-#include "javelin/memwal/key_encoding.h"
+#include "javelin/index/key_encoding.h"
 
 namespace javelin::memwal {
 
@@ -32,7 +32,7 @@ arrow::Result<std::vector<int>> KeyColumns(const file::Schema& schema) {
       return InvalidInput("primary key column '{}' lies inside another column; shards need top-level key columns",
                           key->name);
     }
-    if (!IsKeyType(*key->type)) {
+    if (!index::IsKeyType(*key->type)) {
       return InvalidInput(
           "primary key column '{}' has type {}: unsupported type for hashing; use integers, booleans, strings or "
           "binary",

@@ -8,7 +8,7 @@
 #include <arrow/result.h>
 #include <arrow/type_fwd.h>
 
-namespace javelin::memwal {
+namespace javelin::index {
 
 // True for int8-64, uint8-64, boolean, utf8, large_utf8, binary, large_binary.
 bool IsKeyType(const arrow::DataType& type);
@@ -28,4 +28,4 @@ class KeyEncoder {
   std::vector<std::shared_ptr<arrow::DataType>> types_;
 };
 
-}  // namespace javelin::memwal
+}  // namespace javelin::index

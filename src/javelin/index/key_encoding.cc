@@ -1,11 +1,11 @@
-#include "javelin/memwal/key_encoding.h"
+#include "javelin/index/key_encoding.h"
 
 #include <arrow/array.h>
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"
 
-namespace javelin::memwal {
+namespace javelin::index {
 
 namespace {
 
@@ -120,4 +120,4 @@ std::string KeyEncoder::EncodeRow(const std::vector<std::shared_ptr<arrow::Array
   return key;
 }
 
-}  // namespace javelin::memwal
+}  // namespace javelin::index

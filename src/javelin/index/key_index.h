@@ -11,9 +11,9 @@
 
 #include <arrow/status.h>
 
-#include "javelin/memwal/segmented_array.h"
+#include "javelin/base/segmented_array.h"
 
-namespace javelin::memwal {
+namespace javelin::index {
 
 // An encoded key (key_encoding.h) with its hash, computed once for all indexes that it is looked up in.
 struct HashedKey {
@@ -75,4 +75,4 @@ class KeyIndex {
   std::atomic<uint64_t> memory_bytes_{0};
 };
 
-}  // namespace javelin::memwal
+}  // namespace javelin::index

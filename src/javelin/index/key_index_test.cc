@@ -1,4 +1,4 @@
-#include "javelin/memwal/key_index.h"
+#include "javelin/index/key_index.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "javelin/base/runtime.h"
 
-namespace javelin::memwal {
+namespace javelin::index {
 namespace {
 
 std::string KeyNumber(uint64_t n) { return "key-" + std::to_string(n * 7919 % 1'000'003); }
@@ -95,4 +95,4 @@ TEST(KeyIndex, ReadersRunBesideTheProducer) {
 }
 
 }  // namespace
-}  // namespace javelin::memwal
+}  // namespace javelin::index

@@ -1,4 +1,4 @@
-#include "javelin/memwal/key_encoding.h"
+#include "javelin/index/key_encoding.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "javelin/base/error.h"
 
-namespace javelin::memwal {
+namespace javelin::index {
 namespace {
 
 std::shared_ptr<arrow::Array> Column(const std::shared_ptr<arrow::DataType>& type, const std::string& json) {
@@ -118,4 +118,4 @@ TEST(KeyEncoding, RefusesWhatItWasNotMadeFor) {
 }
 
 }  // namespace
-}  // namespace javelin::memwal
+}  // namespace javelin::index

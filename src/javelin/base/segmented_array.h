@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace javelin::memwal {
+namespace javelin {
 
 // Segments double in size from kFirst elements. One producer; a reader may touch elements [0, n) once it has acquired,
 // by other means (a count that the producer releases), that n elements are written.
@@ -49,4 +49,4 @@ class SegmentedArray {
   uint64_t allocated_ = 0;
 };
 
-}  // namespace javelin::memwal
+}  // namespace javelin

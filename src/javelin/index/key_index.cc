@@ -1,10 +1,10 @@
-#include "javelin/memwal/key_index.h"
+#include "javelin/index/key_index.h"
 
 #include <cstring>
 
 #include "javelin/base/error.h"
 
-namespace javelin::memwal {
+namespace javelin::index {
 
 namespace {
 constexpr uint64_t kFirstTableRows = 64;
@@ -117,4 +117,4 @@ void KeyIndex::GrowTable() {
   table_.store(tables_.back().get(), std::memory_order_release);
 }
 
-}  // namespace javelin::memwal
+}  // namespace javelin::index
