@@ -416,20 +416,25 @@ class LanceDataset:
         max_memtable_size, max_memtable_rows, max_memtable_batches : int
             A MemTable is frozen at so many bytes (256 MiB), rows (100,000) or batches (8,000).
         max_unflushed_memtable_bytes : int
-            Bytes of memory at which puts are held back; 1 GiB.
+            Bytes of memory at which puts are refused at once (Backpressure) until some of it is free; 1 GiB.
         manifest_scan_batch_size : int
             Manifest versions probed at once when looking for the newest; 1.
         backpressure_log_interval_ms : int
-            Milliseconds between log lines while puts are held back; 30,000.
+            Milliseconds between two notes that puts are refused; 30,000. Kept with the table for other writers; no notes are
+            written yet.
         enable_memtable : bool
-            False: the writer only appends to the log.
+            True. False (a writer that only appends to the log) is not supported yet.
         shard_spec_id : int
             The sharding spec of the shard; the table's only one by default.
 
         Raises
         ------
         javelin.errors.InvalidInput
-            An argument or stored default is out of range, or MemWAL is not initialised.
+            An argument or stored default is out of range, or `shard_id` is no UUID.
+        javelin.errors.NotFound
+            MemWAL is not initialised on the table.
+        javelin.errors.NotSupported
+            `enable_memtable` is False, or the table has several sharding specs.
         javelin.errors.Sealed, ClaimLost
             The shard cannot be claimed.
         javelin.errors.WalGap, WalCorrupt

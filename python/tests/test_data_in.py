@@ -1,6 +1,8 @@
 """Every form in which rows come in."""
 
 import numpy as np
+import pandas
+import polars
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
@@ -52,7 +54,6 @@ def test_put_takes(writer, form):
 
 
 def test_data_frames(uri, writer):
-    pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": [7, 8], "text": ["x", None]})
     assert javelin.write_dataset(frame, uri + "2").to_table().to_pydict() == {"id": [7, 8], "text": ["x", None]}
     writer.put(frame)
@@ -62,7 +63,6 @@ def test_data_frames(uri, writer):
 
 
 def test_polars_frames(uri, writer):
-    polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"id": [7, 8], "text": ["x", None]})
     dataset = javelin.write_dataset(frame, uri + "2")
     assert dataset.to_table().to_pydict() == {"id": [7, 8], "text": ["x", None]}

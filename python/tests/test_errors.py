@@ -154,9 +154,15 @@ def test_shard_id_must_be_a_uuid(table):
 def test_writer_needs_mem_wal(uri, shard):
     dataset = javelin.write_dataset(rows([1]), uri)
     assert dataset.mem_wal_index_details() is None
-    with pytest.raises(errors.JavelinError) as raised:
+    with pytest.raises(errors.NotFound) as raised:
         dataset.mem_wal_writer(shard)
     assert isinstance(raised.value, OSError)
+
+
+def test_a_writer_without_memtables_is_refused(table, writer, shard):
+    with pytest.raises(errors.NotSupported, match="enable_memtable"):
+        table.mem_wal_writer(shard, enable_memtable=False)
+    assert writer.refresh_manifest()["writer_epoch"] == writer.epoch
 
 
 def test_fenced_writer_says_so_everywhere(table, shard):

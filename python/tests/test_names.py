@@ -97,6 +97,7 @@ def test_arguments_that_are_not_covered_are_refused(table, shard, uri):
         lambda: table.to_table(None, "id > 1"),
         lambda: table.to_table(nearest={}),
         lambda: table.count_rows("id > 1"),
+        lambda: table.count_rows(no_such_argument=1),
         lambda: table.scanner(prefilter=True),
         lambda: table.head(1, filter="id > 1"),
         lambda: table.to_table(columns={"a": "id + 1"}),

@@ -76,6 +76,10 @@ def our_scan(writer):
     return by_id(writer.lsm_scanner().to_table())
 
 
+def sstable_folders(uri, shard):
+    return {path.name for path in Path(uri, "_mem_wal", shard).glob("*_gen_*")}
+
+
 def wal_objects(uri, shard):
     return sorted(Path(uri, "_mem_wal", shard, "wal").glob("*.arrow"))
 
@@ -93,7 +97,13 @@ def test_peer_replays_puts_to_and_flushes_our_shard(tmp_path, peer, shard):
     peer.run("w.put(batch)", batch=rows(7, 2, tag="peer"))
     expected |= expect(7, 2, tag="peer")
     assert peer_scan(peer) == expected
-    peer.run("w.close()")  # flushes everything into an SSTable
+    generation, before = peer.value("w.memtable_stats()['generation']"), sstable_folders(uri, shard)
+    peer.run("w.close()")
+    (sstable,) = sstable_folders(uri, shard) - before
+    assert sstable.endswith(f"_gen_{generation}")
+    with our_writer(uri, shard) as ours:  # everything was flushed, and listed: nothing is left to replay
+        assert sstable in [entry["path"] for entry in ours.manifest()["sstables"]]
+        assert ours.memtable_stats()["row_count"] == 0
     peer_writer(peer, uri, shard)
     assert peer_scan(peer) == expected
 
