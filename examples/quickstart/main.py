@@ -22,6 +22,7 @@ import pyarrow.ipc
 import javelin
 
 import corpus
+import shard_log
 import writer as streaming
 
 HERE = Path(__file__).parent
@@ -160,8 +161,12 @@ def change(dataset, writer, expected):
 
 
 def kill(uri, shard, speeches, directory):
-    """Starts a writer process, kills it in the middle of an append; returns the ids that it acknowledged."""
+    """Starts a writer process, kills it in the middle of an append; returns the ids that it acknowledged.
+
+    The log is held against them before anyone opens the shard: it has every acknowledged row, and no row twice.
+    """
     with Step("kill a writer process with SIGKILL while it appends") as step:
+        before = shard_log.entries(uri, shard)
         acknowledged = directory / "acknowledged"
         acknowledged.unlink(missing_ok=True)
         process = subprocess.Popen([sys.executable, HERE / "writer.py", uri, shard, str(ROWS_BEFORE_KILL), str(len(speeches)),
@@ -173,10 +178,18 @@ def kill(uri, shard, speeches, directory):
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)
         check(process.wait() == -signal.SIGKILL, "the writer process was not killed")
-        # A last line without its end was being written when the process died: its put had returned all the same.
-        ids = [int(line) for line in acknowledged.read_text().split()]
+        ids = [int(line) for line in acknowledged.read_text().rpartition("\n")[0].split()]  # the last line may lack its end
         acknowledged.unlink()
         step.note(f"{len(ids)} rows were acknowledged before it died")
+    with Step("its log: no acknowledged row lost, none doubled") as step:
+        entries = [file for position, file in shard_log.entries(uri, shard).items() if position not in before]
+        logged = shard_log.ids(entries)
+        check(len(set(logged)) == len(logged), f"{len(logged) - len(set(logged))} rows are in the log twice")
+        lost = set(ids) - set(logged)
+        check(not lost, f"{len(lost)} acknowledged rows are not in the log, e.g. id {min(lost, default=None)}")
+        under_way = len(logged) - len(ids)
+        check(under_way <= streaming.THREADS * streaming.ROWS_PER_BATCH, f"{under_way} rows in the log that no put under way held")
+        step.note(f"{len(logged)} rows in {len(entries)} entries, each once; {under_way} of them were under way when it died")
     return ids
 
 
@@ -184,16 +197,20 @@ def recover(dataset, shard, speeches, expected, acknowledged):
     """Reopens the shard and holds it against what was acknowledged; finishes the stream."""
     with Step("reopen: replay the log") as step:
         writer = dataset.mem_wal_writer(shard, commit_mode="eager")
-        step.note(f"{writer.memtable_stats()['row_count']} rows replayed into the active MemTable")
-    with Step("no acknowledged row lost, none doubled") as step:
+        first = writer.manifest()["replay_after"] + 1
+        logged = shard_log.ids(file for position, file in shard_log.entries(dataset.uri, shard).items() if position >= first)
+        replayed = writer.memtable_stats()["row_count"]
+        check(replayed == len(logged), f"{replayed} rows were replayed of {len(logged)} in the log")
+        step.note(f"{replayed} rows of {len(logged)} in the log are in memory again")
+    with Step("read everything back: every acknowledged row, no other") as step:
         table = dataset.fresh().to_table()
         present = rows_by_id(table).keys()
         lost = [key for key in acknowledged if key not in present]
         check(not lost, f"{len(lost)} acknowledged rows are lost, e.g. id {lost[:1]}")
-        unacknowledged = [key for key in present if key not in expected and key not in set(acknowledged)]
         expected.update((key, speeches[key]) for key in present if key not in expected)
+        check(expected.keys() <= {speech.id for speech in speeches}, "ids that no speech has")
         check_equal(table, expected, "the reopened shard")
-        step.note(f"{len(acknowledged)} acknowledged rows are there, {len(unacknowledged)} more were in the log already")
+        step.note(f"{table.num_rows} rows, equal one by one")
     rest = [speech for speech in speeches[ROWS_BEFORE_KILL:] if speech.id not in expected]
     with Step("stream the rest") as step:
         progress = Progress(len(rest), "rows")

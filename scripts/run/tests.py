@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as xml
 
@@ -16,6 +17,7 @@ JOBS = int(os.environ.get("JOBS") or os.cpu_count() or 1)
 FUZZ_SECONDS_PER_TARGET = 20
 FUZZ_SECONDS_IN_ALL = 110
 PYTEST_NOTHING_COLLECTED = 5
+FORMATTER = "clang-format-19"
 
 
 @dataclasses.dataclass
@@ -152,14 +154,19 @@ def gtest_cases(name: str, cases_file: pathlib.Path) -> Tally:
     return tally
 
 
+def python_environment() -> dict[str, str]:
+    """The environment in which `import javelin` is the package of this tree with the release build of the extension."""
+    search_path = [str(ROOT / "python"), str(ROOT / "build" / "release" / "python"), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
+
+
 def pytest(label: str | None) -> Tally:
     folders = [folder for folder in ("tests", "python/tests") if (ROOT / folder).is_dir()]
     junit = emptied(ROOT / "build" / "release" / "pytest-results") / "pytest.xml"
     command = [sys.executable, "-m", "pytest", "-q", "-n", str(JOBS), f"--junitxml={junit}", *folders]
     if label:
         command += ["-m", label]
-    search_path = [str(ROOT / "python"), str(ROOT / "build" / "release" / "python"), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path)),
+    environment = {**python_environment(),
                    "JAVELIN_FILE_TOOL": str(ROOT / "build" / "release" / "tests" / "interop" / "file_tool")}
     exit_code = subprocess.run(command, cwd=ROOT, env=environment, check=False, timeout=2400).returncode
     tally = Tally()
@@ -174,6 +181,22 @@ def pytest(label: str | None) -> Tally:
     if exit_code not in (0, PYTEST_NOTHING_COLLECTED) and not tally.failures:
         tally.failures.append(f"python: pytest ended with exit code {exit_code}")
     return tally
+
+
+def quickstart() -> Tally:
+    """The main job on real text, as a newcomer starts it; it checks itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        call([ROOT / "scripts" / "quickstart", "--out", folder], env=python_environment(), timeout=600)
+    return Tally(passed=1)
+
+
+def format_check() -> Tally:
+    """scripts/format --check where the formatter is installed; in CI it must be."""
+    if shutil.which(FORMATTER) is None and not os.environ.get("CI"):
+        print(f"{FORMATTER} is not installed (scripts/setup --with-tools)")
+        return Tally(skipped=1)
+    call([ROOT / "scripts" / "format", "--check"])
+    return Tally(passed=1)
 
 
 def fuzz(prefix: list[str]) -> Tally:
@@ -249,7 +272,12 @@ def main() -> int:
     choose_simulation_seeds()
     phases = Phases()
     phases.times.append(("setup", float(os.environ.get("SETUP_SECONDS", 0)), ""))
+    everything = not (options.fast or options.sanitize or options.label)
+    if everything:
+        phases.run("format", format_check, may_be_empty=True)
     compiles = options.sanitize or run_release(phases, options.label)
+    if compiles and everything:
+        phases.run("quickstart", quickstart)
     if compiles and not options.fast:
         for preset, label in (("asan-ubsan", "core"), ("tsan", "concurrency")):
             if options.sanitize or options.label in (None, label):

@@ -73,6 +73,34 @@ def test_phases(capsys, phase, may_be_empty, exit_code, last_line):
     assert capsys.readouterr().out.rstrip("\n").split("\n")[-1] == last_line
 
 
+@pytest.mark.parametrize(
+    ("installed", "ci", "outcome"), [(False, False, (0, 1, 0)), (False, True, (0, 0, 1)), (True, True, (1, 0, 0))]
+)
+def test_a_missing_formatter_is_a_failure_in_ci_only(monkeypatch, tmp_path, installed, ci, outcome):
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    (scripts / "format").write_text(f"#!/bin/sh\nexit {0 if installed else 1}\n")
+    (scripts / "format").chmod(0o755)
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    monkeypatch.setattr(runner, "FORMATTER", "sh" if installed else "no-such-formatter")
+    monkeypatch.setenv("CI", "1") if ci else monkeypatch.delenv("CI", raising=False)
+    phases = runner.Phases()
+    phases.run("format", runner.format_check, may_be_empty=True)
+    assert (phases.total.passed, phases.total.skipped, len(phases.total.failures)) == outcome
+
+
+@pytest.mark.parametrize(("exit_code", "passed", "failed"), [(0, 1, 0), (1, 0, 1)])
+def test_the_quickstart_phase_is_as_good_as_its_exit_code(monkeypatch, tmp_path, exit_code, passed, failed):
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    (scripts / "quickstart").write_text(f'#!/bin/sh\ntest "$1" = --out && test -d "$2" && exit {exit_code}\nexit 9\n')
+    (scripts / "quickstart").chmod(0o755)
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    phases = runner.Phases()
+    phases.run("quickstart", runner.quickstart)
+    assert (phases.total.passed, len(phases.total.failures)) == (passed, failed)
+
+
 def test_ratio_above_one_means_better_for_every_unit():
     report = benchmarks.Report("b")
     report.add("seconds", ours=2.0, peer=6.0, unit="s", better="lower")
