@@ -115,7 +115,8 @@ arrow::Result<std::shared_ptr<ArrayData>> ShapeArray(const ArrayData& data, cons
   const arrow::DataType& wanted = *target.type();
   const arrow::DataType& given = StorageOf(*data.type);
   if (!SameShape(given, StorageOf(wanted))) {
-    return InvalidInput("column '{}' has type {}, the table has {}", path, data.type->ToString(), wanted.ToString());
+    return InvalidInput("column '{}' has type {}, the table has {}; cast it to the type of the table", path,
+                        data.type->ToString(), wanted.ToString());
   }
   std::shared_ptr<ArrayData> shaped = data.Copy();
   shaped->type = target.type();
@@ -125,7 +126,7 @@ arrow::Result<std::shared_ptr<ArrayData>> ShapeArray(const ArrayData& data, cons
     std::string child_path = path + "." + child.name();
     ARROW_ASSIGN_OR_RAISE(shaped->child_data[i], ShapeArray(*data.child_data[i], child, child_path));
     if (!child.nullable() && HasForbiddenNull(*shaped, *data.child_data[i])) {
-      return InvalidInput("column '{}' has a null, which the table forbids", child_path);
+      return InvalidInput("column '{}' has a null, which the table forbids; give every row a value", child_path);
     }
   }
   return shaped;

@@ -31,8 +31,11 @@ arrow::Result<FileVersion> CheckVersion(uint16_t major, uint16_t minor) {
   if ((major == 0 && minor == 3) || (major == 2 && minor == 0)) return FileVersion{2, 0};
   if (major == 2 && (minor == 1 || minor == 2)) return FileVersion{major, minor};
   if (major == 0 && minor < 3)
-    return NotSupported("the file has the legacy version 0.1; rewrite the table with a newer version");
-  return NotSupported("the file has version {}.{}; versions 2.0, 2.1 and 2.2 can be read", major, minor);
+    return NotSupported("the file has the legacy version 0.1; rewrite it as 2.0, 2.1 or 2.2");
+  return NotSupported(
+      "the file has version {}.{}, which is not known here; rewrite it as 2.0, 2.1 or 2.2, or read it with a newer "
+      "version of this library",
+      major, minor);
 }
 
 arrow::Result<Footer> ParseFooter(Bytes tail, uint64_t file_size) {

@@ -37,11 +37,12 @@ arrow::Status IndexTask::Run(GlobalBatch target) {
                "an index could not take the rows; reopen the writer, which rebuilds the indexes from the log"));
     return state_->poison();
   }
-  if (set->active()->store().global_end() < target) {
-    state_->Poison(
-        MakeError(ErrorKind::kFencedPersistenceFailure,
-                  fmt::format("batches below {} are to be indexed, but only {} exist: a bug; reopen the writer", target,
-                              set->active()->store().global_end())));
+  const BatchStore& newest = set->active()->store();
+  if (newest.global_end() < target) {
+    state_->Poison(MakeError(ErrorKind::kFencedPersistenceFailure,
+                             fmt::format("batches [{}, {}) are to be indexed, but only {} are committed: a bug; reopen "
+                                         "the writer, which rebuilds the indexes from the log",
+                                         newest.GlobalEnd(set->active()->indexed()), target, newest.global_end())));
   }
   return state_->poison();
 }

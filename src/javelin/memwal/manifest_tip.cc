@@ -89,7 +89,7 @@ arrow::Result<ManifestVersion> ManifestTipFinder::ProbeForward(ManifestVersion s
     }
     if (largest == tip) return tip;
     tip = largest;
-    width = batch_size_;
+    width = batch_size_.load();
   }
 }
 

@@ -5,6 +5,8 @@
 // M7).
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -24,7 +26,10 @@ class ManifestTipFinder {
         store_(std::move(store)),
         paths_(std::move(paths)),
         shard_(shard),
-        batch_size_(batch_size) {}
+        batch_size_(std::max(batch_size, 1u)) {}
+
+  // Versions probed per step behind the start of a search, from the next step on; 0 counts as 1. Any context.
+  void SetBatchSize(uint32_t batch_size) { batch_size_.store(std::max(batch_size, 1u)); }
 
   // From the hint, else from a listing. nullopt = no version exists.
   arrow::Result<std::optional<ShardManifest>> Find() const;
@@ -45,7 +50,7 @@ class ManifestTipFinder {
   std::shared_ptr<ObjectStore> store_;
   ShardPaths paths_;
   Uuid shard_;
-  uint32_t batch_size_;
+  std::atomic<uint32_t> batch_size_;
 };
 
 }  // namespace javelin::memwal

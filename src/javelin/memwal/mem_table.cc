@@ -33,7 +33,12 @@ arrow::Result<uint64_t> MemTable::ApplyIndexes(LocalBatch end) {
                     generation_, store_.committed());
   }
   for (uint64_t i = start.value(); key_index_ != nullptr && i < end.value(); ++i) {
-    ARROW_ASSIGN_OR_RAISE(const auto keys, context_->keys->Encode(*store_[i].batch));
+    const auto& batch = store_[i].batch;
+    if (batch == nullptr) {
+      return Internal("batch {} of [{}, {}) is missing in generation {}, which has committed {}", i, start, end,
+                      generation_, store_.committed());
+    }
+    ARROW_ASSIGN_OR_RAISE(const auto keys, context_->keys->Encode(*batch));
     for (const std::string& key : keys) ARROW_RETURN_NOT_OK(key_index_->Add(key));
   }
   return store_.RowsBefore(end) - store_.RowsBefore(start);

@@ -60,7 +60,7 @@ class MemTable {
 
   // Brings every index from indexed() to `end`; the cursor does not move. Returns how many rows that were; 0 if the
   // indexes are there already. One task at a time. After an error the indexes may hold a part of the rows: the writer
-  // is lost. Internal: `end` is not in the store.
+  // is lost. Internal: a batch below `end` is not in the store.
   arrow::Result<uint64_t> ApplyIndexes(LocalBatch end);
   // The second half: the rows below `end` are in every index.
   void AdvanceIndexed(LocalBatch end) { indexed_->RaiseTo(end.value()); }

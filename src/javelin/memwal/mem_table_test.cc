@@ -126,17 +126,5 @@ TEST(PoisonLatch, KeepsTheFirstFailure) {
   EXPECT_EQ(latch.Check().message(), "first");
 }
 
-// An exception near the latch leaves the reason in place (row V2).
-TEST(PoisonLatch, SurvivesAThrowingNeighbour) {
-  PoisonLatch latch;
-  latch.Set(MakeError(ErrorKind::kFencedPersistenceFailure, "first"));
-  try {
-    const auto held = latch.Check();
-    throw std::runtime_error("neighbour");
-  } catch (const std::runtime_error&) {}
-  EXPECT_FALSE(latch.Set(MakeError(ErrorKind::kInternal, "second")));
-  EXPECT_EQ(latch.Check().message(), "first");
-}
-
 }  // namespace
 }  // namespace javelin::memwal

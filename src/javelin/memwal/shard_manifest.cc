@@ -27,7 +27,7 @@ std::optional<uint64_t> Optional(bool present, Value value) {
 // A folder name is joined to the shard's folder; it must not lead anywhere else.
 arrow::Status CheckFolderName(const std::string& name) {
   if (!name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos) return arrow::Status::OK();
-  return Corruption("shard manifest: SSTable path '{}' is not a single folder name", name);
+  return Corruption("SSTable path '{}' is not a single folder name", name);
 }
 
 arrow::Result<SsTableEntry> FromProto(const lance::table::SsTable& table) {
@@ -63,7 +63,7 @@ arrow::Status CheckNotExhausted(const ShardManifest& manifest) {
                               {"wal_entry_position_last_seen", manifest.wal_position_last_seen.value()},
                               {"current_generation", manifest.current_generation.value()}};
   for (const Counter& counter : counters) {
-    if (counter.value == UINT64_MAX) return Corruption("shard manifest: {} is at its largest value", counter.name);
+    if (counter.value == UINT64_MAX) return Corruption("{} is at its largest value", counter.name);
   }
   return arrow::Status::OK();
 }
@@ -96,28 +96,28 @@ BufferPtr EncodeShardManifest(const ShardManifest& manifest) {
   return arrow::Buffer::FromString(message.SerializeAsString());
 }
 
-arrow::Result<ShardManifest> DecodeShardManifest(const arrow::Buffer& bytes) {
+namespace {
+
+arrow::Result<ShardManifest> Decode(const arrow::Buffer& bytes) {
   lance::table::ShardManifest message;
-  if (bytes.size() > INT32_MAX || !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return Corruption("shard manifest: {} bytes that do not decode", bytes.size());
-  }
-  if (!message.has_shard_id()) return Corruption("shard manifest: it has no shard id");
+  if (bytes.size() > INT32_MAX || !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return Corruption("its {} bytes are no message of that kind", bytes.size());
+  if (!message.has_shard_id()) return Corruption("it has no shard id");
   ShardManifest manifest;
   ARROW_ASSIGN_OR_RAISE(manifest.shard_id, Uuid::FromBytes(message.shard_id().uuid()));
   manifest.version = ManifestVersion(message.version());
-  if (manifest.version == ManifestVersion(0)) return Corruption("shard manifest: version 0");
+  if (manifest.version == ManifestVersion(0)) return Corruption("version 0");
   manifest.shard_spec_id = message.shard_spec_id();
   for (const auto& entry : message.shard_field_entries()) {
     if (!manifest.shard_fields.emplace(entry.field_id(), entry.value()).second) {
-      return Corruption("shard manifest: shard field '{}' occurs twice", entry.field_id());
+      return Corruption("shard field '{}' occurs twice", entry.field_id());
     }
   }
   manifest.writer_epoch = Epoch(message.writer_epoch());
   manifest.replay_after = WalPosition(message.replay_after_wal_entry_position());
   manifest.wal_position_last_seen = WalPosition(message.wal_entry_position_last_seen());
   manifest.current_generation = Generation(message.current_generation());
-  if (manifest.current_generation == Generation(0))
-    return Corruption("shard manifest: current_generation 0 belongs to the base table");
+  if (manifest.current_generation == Generation(0)) return Corruption("current_generation 0 belongs to the base table");
   for (const auto& table : message.sstables()) {
     ARROW_ASSIGN_OR_RAISE(SsTableEntry entry, FromProto(table));
     manifest.sstables.push_back(std::move(entry));
@@ -127,6 +127,17 @@ arrow::Result<ShardManifest> DecodeShardManifest(const arrow::Buffer& bytes) {
   manifest.unknown_fields = UnknownFieldsOf(message);
   ARROW_RETURN_NOT_OK(CheckNotExhausted(manifest));
   return manifest;
+}
+
+}  // namespace
+
+arrow::Result<ShardManifest> DecodeShardManifest(const arrow::Buffer& bytes) {
+  arrow::Result<ShardManifest> manifest = Decode(bytes);
+  if (manifest.ok()) return manifest;
+  return Corruption(
+      "the shard manifest does not decode ({}): it is torn or damaged; restore the object, the shard cannot be used "
+      "without it",
+      manifest.status().message());
 }
 
 std::string ReversedBits(uint64_t n) {

@@ -32,7 +32,7 @@ struct ShardManifestStore::Impl {
         store(std::move(store_in)),
         shard(std::move(shard_in)),
         paths(table_root, shard),
-        tip_finder(resources, store, paths, shard, std::max(options.scan_batch_size, 1u)),
+        tip_finder(resources, store, paths, shard, options.scan_batch_size),
         mutex(*resources.runtime),
         commits(*resources.runtime, "manifest-commit") {}
 
@@ -63,7 +63,7 @@ struct ShardManifestStore::Impl {
   const std::shared_ptr<ObjectStore> store;
   const Uuid shard;
   const ShardPaths paths;
-  const ManifestTipFinder tip_finder;
+  ManifestTipFinder tip_finder;
   Mutex mutex;
   std::optional<Position> position;  // guarded by mutex
   Strand commits;                    // last: its jobs use everything above
@@ -230,6 +230,10 @@ ShardManifestStore::ShardManifestStore(Resources resources, std::shared_ptr<Obje
       impl_(std::make_unique<Impl>(std::move(resources), std::move(store), table_root, std::move(shard), options)) {}
 
 ShardManifestStore::~ShardManifestStore() = default;
+
+void ShardManifestStore::SetOptions(const ManifestStoreOptions& options) {
+  impl_->tip_finder.SetBatchSize(options.scan_batch_size);
+}
 
 arrow::Result<std::optional<ShardManifest>> ShardManifestStore::Latest() {
   if (std::optional<Position> held = impl_->Held()) return std::move(held->manifest);

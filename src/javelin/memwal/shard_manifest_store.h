@@ -30,6 +30,9 @@ class ShardManifestStore {
                      ManifestStoreOptions options = {});
   ~ShardManifestStore();
 
+  // Counts from the next scan on. Any context.
+  void SetOptions(const ManifestStoreOptions& options);
+
   // The position if one is held (no request), else a scan whose result is NOT adopted, so that a polling reader keeps
   // seeing the writer's commits. nullopt = the shard does not exist. Contexts T, S.
   arrow::Result<std::optional<ShardManifest>> Latest();

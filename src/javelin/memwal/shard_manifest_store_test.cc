@@ -654,6 +654,33 @@ TEST(ManifestStore, DamagedManifestsAreCorruption) {
   });
 }
 
+// An older version is never taken for the newest: neither a claim nor a commit writes anything.
+TEST(ManifestStore, ADamagedTipStopsClaimsAndCommits) {
+  for (const bool hinted : {true, false}) {
+    InVirtualTime([&](Simulation&, const Resources& resources) {
+      ManifestWorld world(resources);
+      auto incumbent = world.Open();
+      Claim(*incumbent);
+      ASSERT_TRUE(Commit(*incumbent, Epoch(1)).ok());
+      auto bytes = EncodeShardManifest(world.Stored(2).NextVersion());
+      ASSERT_TRUE(world.store()
+                      .inner()
+                      .Put(world.paths().Manifest(ManifestVersion(3)), arrow::SliceBuffer(bytes, 0, bytes->size() / 2))
+                      .ok());
+      if (hinted) world.PutHint(R"({"version":3})");
+      const auto before = world.Everything();
+      EXPECT_KIND(kCorruption, "manifest version 3", world.Open()->ClaimEpoch(1).status());
+      EXPECT_KIND(kCorruption, "manifest version 3", world.Open()->InitializeShard(1, {}).status());
+      EXPECT_KIND(kCorruption, "manifest version 3", Commit(*world.Open(), Epoch(1)).status());
+      EXPECT_KIND(kCorruption, "manifest version 3", world.Open()->Latest().status());
+      EXPECT_EQ(VersionOf(incumbent->Latest()), 2u) << "who holds a position keeps it";
+      // It learns of the version only when it writes itself; the damaged object stays as it is.
+      EXPECT_KIND(kCorruption, "manifest version 3", Commit(*incumbent, Epoch(1)).status());
+      EXPECT_EQ(world.Everything(), before);
+    });
+  }
+}
+
 // ---- creating shards ahead, pruning ----
 
 TEST(ManifestStore, InitializeShardCreatesEpochZero) {

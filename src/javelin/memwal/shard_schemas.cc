@@ -45,7 +45,35 @@ arrow::Result<std::vector<int>> KeyColumns(const file::Schema& schema) {
 
 arrow::Status CheckNoNull(const arrow::ArrayData& data, const std::string& name) {
   if (data.GetNullCount() == 0) return arrow::Status::OK();
-  return InvalidInput("column '{}' has {} null values, which the table forbids", name, data.GetNullCount());
+  return InvalidInput("column '{}' has {} null values, which the table forbids; give every row a value", name,
+                      data.GetNullCount());
+}
+
+bool SameColumnNames(const arrow::Schema& batch, const arrow::Schema& table) {
+  return std::equal(batch.fields().begin(), batch.fields().end(), table.fields().begin(), table.fields().end(),
+                    [](const auto& given, const auto& expected) { return given->name() == expected->name(); });
+}
+
+// What keeps the columns of a batch from being those of the table, each once, in the same order.
+arrow::Status ColumnsDiffer(const arrow::Schema& batch, const arrow::Schema& table) {
+  for (const std::string& name : table.field_names()) {
+    if (!batch.GetAllFieldIndices(name).empty()) continue;
+    return InvalidInput(
+        "column '{}' of the table is missing from the batch; give every column, with nulls where a row has no value",
+        name);
+  }
+  const std::vector<std::string> given = batch.field_names();
+  for (const std::string& name : given) {
+    if (table.GetFieldIndex(name) < 0)
+      return InvalidInput("column '{}' of the batch does not exist in the table; leave it out", name);
+    if (std::count(given.begin(), given.end(), name) > 1)
+      return InvalidInput("column '{}' is in the batch more than once; give it once", name);
+  }
+  int first = 0;
+  while (given[first] == table.field(first)->name()) ++first;
+  return InvalidInput(
+      "column {} of the batch is '{}', the table has '{}' there; give the columns in the order of the table: {}", first,
+      given[first], table.field(first)->name(), fmt::join(table.field_names(), ", "));
 }
 
 arrow::Result<std::shared_ptr<arrow::Array>> TombstoneValues(bool value, int64_t rows) {
@@ -80,16 +108,10 @@ arrow::Result<ShardSchemas> ShardSchemas::Make(const file::Schema& table_schema)
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShardSchemas::ShapePut(const arrow::RecordBatch& batch) const {
   ARROW_RETURN_NOT_OK(AsKind(batch.Validate(), ErrorKind::kInvalidInput, "the batch is not valid"));
-  if (batch.num_columns() != logical_->num_fields()) {
-    return InvalidInput("the batch has {} columns, the table has {}", batch.num_columns(), logical_->num_fields());
-  }
+  if (!SameColumnNames(*batch.schema(), *logical_)) return ColumnsDiffer(*batch.schema(), *logical_);
   std::vector<std::shared_ptr<arrow::ArrayData>> columns;
   for (int i = 0; i < batch.num_columns(); ++i) {
     const arrow::Field& expected = *logical_->field(i);
-    if (batch.column_name(i) != expected.name()) {
-      return InvalidInput("column {} of the batch is '{}', the table has '{}' there", i, batch.column_name(i),
-                          expected.name());
-    }
     ARROW_ASSIGN_OR_RAISE(auto column, file::ShapeArray(*batch.column_data(i), *storage_->field(i), expected.name()));
     if (!expected.nullable()) ARROW_RETURN_NOT_OK(CheckNoNull(*column, expected.name()));
     columns.push_back(std::move(column));
@@ -100,15 +122,20 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShardSchemas::ShapePut(const 
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShardSchemas::ShapeDelete(const arrow::RecordBatch& keys) const {
-  if (!has_key()) return InvalidInput("delete requires a primary key; this table has none");
+  if (!has_key()) {
+    return InvalidInput(
+        "delete requires a primary key, and this table has none; create the table with the field metadata {} = true on "
+        "the columns of its key",
+        file::kPrimaryKeyMetadata);
+  }
   ARROW_RETURN_NOT_OK(AsKind(keys.Validate(), ErrorKind::kInvalidInput, "the batch of keys is not valid"));
   std::vector<std::shared_ptr<arrow::ArrayData>> columns(storage_->num_fields());
   for (int key : key_columns_) {
     const arrow::Field& expected = *storage_->field(key);
     std::vector<int> found = keys.schema()->GetAllFieldIndices(expected.name());
     if (found.size() != 1) {
-      return InvalidInput("a delete needs the key column '{}' exactly once, the batch has it {} times", expected.name(),
-                          found.size());
+      return InvalidInput("the batch of keys has the key column '{}' {} times; give every key column exactly once",
+                          expected.name(), found.size());
     }
     ARROW_ASSIGN_OR_RAISE(columns[key], file::ShapeArray(*keys.column_data(found[0]), expected, expected.name()));
     ARROW_RETURN_NOT_OK(CheckNoNull(*columns[key], expected.name()));

@@ -127,12 +127,17 @@ TEST(ShapePut, RefusesOtherShapes) {
     return schemas.ShapePut(*Batch(given, json)).status();
   };
   auto fields = schema->fields();
-  ExpectInvalid(put(schema->RemoveField(3).ValueOrDie(), R"([[1, 0.5, null]])"), "3 columns");
+  ExpectInvalid(put(schema->RemoveField(3).ValueOrDie(), R"([[1, 0.5, null]])"), "'tags' of the table is missing");
   ExpectInvalid(
       put(schema->AddField(4, arrow::field("more", arrow::int8())).ValueOrDie(), R"([[1, 0.5, null, null, null]])"),
-      "5 columns");
-  ExpectInvalid(put(arrow::schema({fields[1], fields[0], fields[2], fields[3]}), R"([[0.5, 1, null, null]])"),
-                "'score'");
+      "'more' of the batch does not exist");
+  ExpectInvalid(
+      put(arrow::schema({fields[1], fields[0], fields[2], fields[3]}), R"([[0.5, 1, null, null]])"),
+      "column 0 of the batch is 'score', the table has 'id' there; give the columns in the order of the table: "
+      "id, score, place, tags");
+  ExpectInvalid(
+      put(arrow::schema({fields[0], fields[1], fields[2], fields[3], fields[1]}), R"([[1, 0.5, null, null, 0.5]])"),
+      "'score' is in the batch more than once");
   ExpectInvalid(
       put(schema->SetField(0, arrow::field("id", arrow::int32(), false)).ValueOrDie(), R"([[1, 0.5, null, null]])"),
       "int32");

@@ -40,8 +40,9 @@ struct ShardWriter::Impl {
   arrow::Result<Ticket> Put(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, bool deletes, Then then);
   // Has the tasks index and append rows that are in the active MemTable.
   void HandOn(GlobalBatch target, uint64_t rows, Then then);
+  // Checks what a put was given and brings it into the storage schema; `rows` gets the number of its rows.
   arrow::Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Shape(
-      const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, bool deletes) const;
+      const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, bool deletes, uint64_t* rows) const;
   // Puts the batches into the active MemTable; what had to be frozen for that is appended to `frozen`. Takes `mutex`.
   arrow::Result<std::shared_ptr<const Ticket::State>> Insert(
       const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, uint64_t rows,

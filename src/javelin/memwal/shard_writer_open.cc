@@ -166,9 +166,10 @@ arrow::Result<std::shared_ptr<ShardWriter>> ShardWriter::Open(const Dataset& dat
   ARROW_ASSIGN_OR_RAISE(auto plan, OpenPlan::Make(dataset, shard_id, options));
   ARROW_RETURN_NOT_OK(runtime.SyncPoint("open.validated"));
   const auto registry = WriterRegistry::Of(*dataset.session());
-  Opening opening(dataset, plan,
-                  registry->ManifestStore(dataset.location(), plan.shard,
-                                          {.scan_batch_size = plan.options.manifest_scan_batch_size}));
+  Opening opening(
+      dataset, plan,
+      registry->ManifestStore(dataset.location(), plan.shard,
+                              ManifestStoreOptions{.scan_batch_size = plan.options.manifest_scan_batch_size}));
   ARROW_RETURN_NOT_OK(opening.Claim());
   ARROW_RETURN_NOT_OK(opening.FenceAndReplay());
   ARROW_RETURN_NOT_OK(opening.Publish());

@@ -9,11 +9,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string ManifestKey(uint64_t version) {
-  return ShardPaths("table", Must(Uuid::Parse(kShard))).Manifest(ManifestVersion(version));
+// The log of others.
+void WriteEntry(World& world, uint64_t position, const WalEntry& entry) {
+  ASSERT_OK(world.store->raw().Put(EntryKey(position), Must(EncodeWalEntry(entry))));
 }
-std::string EntryKey(uint64_t position) {
-  return ShardPaths("table", Must(Uuid::Parse(kShard))).WalEntry(WalPosition(position));
+WalEntry EntryOf(uint64_t epoch, std::optional<uint64_t> generation, const std::string& json) {
+  WalEntry entry{.writer_epoch = Epoch(epoch), .schema = KeylessSchema(), .batches = {Rows(json)}};
+  if (generation.has_value()) entry.generation = Generation(*generation);
+  return entry;
 }
 
 TEST(OpenWriter, FreshShardTakesFiveRequestsAndAnIdleWriterNone) {
@@ -23,7 +26,7 @@ TEST(OpenWriter, FreshShardTakesFiveRequestsAndAnIdleWriterNone) {
     const auto table = process.Table();
     world.Take();
     auto writer = Must(ShardWriter::Open(*table, kShard));
-    const std::string folder = ShardPaths("table", Must(Uuid::Parse(kShard))).shard_folder;
+    const std::string folder = Paths().shard_folder;
     EXPECT_THAT(world.Take(), ElementsAre("get " + folder + "/manifest/version_hint.json",
                                           "list " + folder + "/manifest/", "put_if_absent " + ManifestKey(1),
                                           "put " + folder + "/manifest/version_hint.json", "get " + EntryKey(1)));
@@ -57,6 +60,64 @@ TEST(OpenWriter, ReopenTakesNineRequestsAndOneForEachEntry) {
       EXPECT_EQ(Must(writer->Manifest()).wal_position_last_seen, WalPosition(in_log + 1));
     });
   }
+}
+
+// From this many positions on the log is read ahead instead of listed: every entry, and 17 that are absent.
+TEST(OpenWriter, ReopenOfALongLogTakesTwentyFiveRequestsAndOneForEachEntry) {
+  World world;
+  world.CreateTable();
+  constexpr uint64_t kEntries = 1'000;
+  for (uint64_t i = 1; i <= kEntries; ++i) WriteEntry(world, i, EntryOf(1, 1, fmt::format(R"([[{}, "x"]])", i)));
+  world.Run([&](Process& process) {
+    auto first = process.Open();  // epoch 1: no sentinel
+    EXPECT_EQ(Must(first->Manifest()).wal_position_last_seen, WalPosition(kEntries));
+  });
+  world.Run([&](Process& process) {
+    const auto table = process.Table();
+    world.Take();
+    auto writer = Must(ShardWriter::Open(*table, kShard));
+    auto requests = world.Take();
+    EXPECT_EQ(requests.size(), 25 + kEntries);
+    std::sort(requests.begin(), requests.end());
+    EXPECT_EQ(std::unique(requests.begin(), requests.end()), requests.end() - 1) << "only the hint is written twice";
+    EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*writer))->CountRows()), kEntries);
+    EXPECT_EQ(Must(writer->Manifest()).wal_position_last_seen, WalPosition(kEntries + 1));
+    world.Take();
+    ASSERT_OK(writer->Put({Row(5'000, "next")}));
+    EXPECT_THAT(world.Take(), ElementsAre("put_if_absent " + EntryKey(kEntries + 2)));
+  });
+}
+
+// The manifest store is shared by the session; the options of the newest open count.
+TEST(OpenWriter, TheManifestScanIsAsWideAsTheNewestOpenAsks) {
+  World world;
+  world.CreateTable();
+  const auto heads_of_open = [&](uint32_t batch_size) {
+    size_t heads = 0;
+    world.Run([&](Process& process) {
+      auto incumbent = process.Open();
+      const uint64_t held = Must(incumbent->Manifest()).version.value();
+      Process peer(world.sim.runtime(), world.store);
+      ShardManifestStore other(peer.session->resources(), world.store, "table", Must(Uuid::Parse(kShard)));
+      for (int i = 0; i < 5; ++i) {
+        ASSERT_OK(other
+                      .CommitUpdate(
+                          incumbent->epoch(),
+                          [](const ShardManifest& base) { return arrow::Result<ShardManifest>(base.NextVersion()); })
+                      .Get()
+                      .status());
+      }
+      WriterOptions options;
+      options.manifest_scan_batch_size = batch_size;
+      world.Take();
+      auto writer = process.Open(options);
+      EXPECT_EQ(Must(writer->Manifest()).version.value(), held + 5 + 2) << "the claim and the cursor";
+      for (const auto& request : world.Take("head ")) heads += request.find("/manifest/") != std::string::npos;
+    });
+    return heads;
+  };
+  EXPECT_EQ(heads_of_open(1), 6u) << "one by one: five versions and the first absent one";
+  EXPECT_EQ(heads_of_open(4), 9u) << "one, then four at a time";
 }
 
 TEST(OpenWriter, ReopenFindsItsRowsAndCountsThemOnce) {
@@ -151,15 +212,6 @@ TEST(OpenWriter, SmallerLimitsThanTheLogWasWrittenWith) {
 
 // ---- the log of others ----
 
-void WriteEntry(World& world, uint64_t position, const WalEntry& entry) {
-  ASSERT_OK(world.store->raw().Put(EntryKey(position), Must(EncodeWalEntry(entry))));
-}
-WalEntry EntryOf(uint64_t epoch, std::optional<uint64_t> generation, const std::string& json) {
-  WalEntry entry{.writer_epoch = Epoch(epoch), .schema = KeylessSchema(), .batches = {Rows(json)}};
-  if (generation.has_value()) entry.generation = Generation(*generation);
-  return entry;
-}
-
 TEST(ReplayLog, EntriesWithoutGenerationAreCutBySize) {
   World world;
   world.CreateTable();
@@ -242,6 +294,17 @@ TEST(ReplayLog, DamageFailsTheOpenAndNamesThePosition) {
 
 // ---- what an open refuses ----
 
+void ExpectRefusedOpen(World& world, Process& process, ErrorKind kind, const std::string& word) {
+  const auto before = world.Objects();
+  ExpectError(process.TryOpen().status(), kind, word);
+  EXPECT_EQ(world.Objects(), before) << "storage is untouched";
+}
+void ExpectGoesOn(ShardWriter& incumbent) {
+  ASSERT_OK(incumbent.Put({Row(77, "still")}));
+  EXPECT_EQ(Get(incumbent, 77), "77:still");
+  ASSERT_OK(incumbent.Close());
+}
+
 // A doomed open touches nothing, so the writer that holds the shard goes on.
 TEST(OpenWriter, EveryRefusalLeavesTheIncumbentAlone) {
   InitializeOptions unsharded;
@@ -281,7 +344,21 @@ TEST(OpenWriter, EveryRefusalLeavesTheIncumbentAlone) {
   });
 }
 
+// The MemWAL of a table goes while a writer is at work, or was never there.
 TEST(OpenWriter, NeedsMemWal) {
+  World world;
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    auto incumbent = process.Open();
+    const auto with = process.Table();
+    const auto entry = *with->manifest().FindIndex(table::kMemWalIndexName);
+    ASSERT_OK(with->Commit({.read_version = with->version(), .operation = table::CreateIndex{{}, {entry}}}).status());
+    ExpectRefusedOpen(world, process, ErrorKind::kNotFound, "MemWAL is not initialised");
+    ExpectGoesOn(*incumbent);
+  });
+}
+
+TEST(OpenWriter, NeedsMemWalOnAFreshTable) {
   World world;
   world.Run([&](Process& process) {
     auto reader = Must(arrow::RecordBatchReader::Make({}, KeyedSchema()));
@@ -313,11 +390,64 @@ TEST(OpenWriter, SeveralSpecsAreNotHandled) {
   World world;
   world.CreateTable();
   world.Run([&](Process& process) {
+    auto incumbent = process.Open();
     ReplaceDetails(process, [](table::MemWalDetails& details) { details.sharding_specs = {{1, {}}, {2, {}}}; });
-    const auto before = world.Objects();
-    ExpectError(process.TryOpen().status(), ErrorKind::kNotSupported, "2 sharding specs");
-    EXPECT_EQ(world.Objects(), before);
+    ExpectRefusedOpen(world, process, ErrorKind::kNotSupported, "2 sharding specs");
+    ExpectGoesOn(*incumbent);
   });
+}
+
+// Tables that Initialize refuses, with MemWAL on them and a shard that somebody else holds.
+TEST(OpenWriter, TablesThatCannotHaveShardsAreRefusedBeforeTheClaim) {
+  const auto key = arrow::key_value_metadata({{std::string(file::kPrimaryKeyMetadata), "true"}});
+  const auto float_key = arrow::field("id", arrow::float64(), false, key);
+  const struct {
+    std::shared_ptr<arrow::Schema> schema;
+    std::string word;
+  } tables[] = {
+      {arrow::schema({float_key, arrow::field("text", arrow::utf8())}), "'id' has type double: unsupported type"},
+      {arrow::schema({arrow::field("text", arrow::utf8()),
+                      arrow::field("in", arrow::struct_({arrow::field("id", arrow::int64(), false, key)}), false)}),
+       "'id' lies inside another column"},
+      {arrow::schema({arrow::field("id", arrow::int64(), false, key), arrow::field("_tombstone", arrow::boolean())}),
+       "'_tombstone' cannot have shards"},
+  };
+  for (const auto& table : tables) {
+    World world;
+    world.Run([&](Process& process) {
+      auto reader = Must(arrow::RecordBatchReader::Make({}, table.schema));
+      ASSERT_OK(Dataset::Write(process.session, kTableUri, *reader).status());
+      PlantMemWal(process);
+      ShardManifestStore holder(process.session->resources(), world.store, "table", Must(Uuid::Parse(kShard)));
+      ASSERT_OK(holder.ClaimEpoch(0).status());
+      ExpectRefusedOpen(world, process, ErrorKind::kInvalidInput, table.word);
+      ASSERT_OK(holder.CheckFenced(Epoch(1)));
+    });
+  }
+}
+
+// A damaged newest manifest: nobody may take an older one for the newest, and the writer at work does not need it.
+TEST(OpenWriter, ADamagedManifestLetsNobodyInAndHarmsNobody) {
+  World world;
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    auto incumbent = process.Open();
+    ASSERT_OK(incumbent->Put({Row(0, "x")}));
+    const auto newest = Must(world.store->raw().Get(ManifestKey(1)));
+    ASSERT_OK(world.store->raw().Put(ManifestKey(2), arrow::SliceBuffer(newest, 0, newest->size() / 2)));
+    Process other(world.sim.runtime(), world.store);
+    const std::string word = fmt::format("manifest version 2 of shard {}", kShard);
+    const auto before = world.Objects();
+    ExpectError(process.TryOpen().status(), ErrorKind::kCorruption, word);
+    ExpectError(other.TryOpen().status(), ErrorKind::kCorruption, word);
+    ExpectError(FreshView::Open(*other.Table()).status(), ErrorKind::kCorruption, word);
+    EXPECT_EQ(world.Objects(), before);
+    ASSERT_OK(incumbent->Put({Row(1, "y")}));
+    EXPECT_EQ(ReadBack(*incumbent), "0:x 1:y");
+    EXPECT_EQ(process.Fresh(), "0:x 1:y") << "its session has the manifest that it wrote";
+    ASSERT_OK(incumbent->Close());
+  });
+  EXPECT_EQ(world.RowsInLog(), 2u);
 }
 
 TEST(OpenWriter, IndexesThatAreLeftOutAreNamed) {

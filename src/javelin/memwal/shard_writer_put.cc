@@ -7,10 +7,10 @@ namespace {
 using Batches = std::vector<std::shared_ptr<arrow::RecordBatch>>;
 
 arrow::Status CheckBatches(const Batches& batches, const ResolvedWriterOptions& options, uint64_t* rows) {
-  if (batches.empty()) return InvalidInput("a put needs at least one batch");
+  if (batches.empty()) return InvalidInput("the put has no batches; give at least one");
   for (size_t i = 0; i < batches.size(); ++i) {
-    if (batches[i] == nullptr) return InvalidInput("batch {} of the put is null", i);
-    if (batches[i]->num_rows() == 0) return InvalidInput("batch {} of the put has no rows", i);
+    if (batches[i] == nullptr) return InvalidInput("batch {} of the put is null; leave it out", i);
+    if (batches[i]->num_rows() == 0) return InvalidInput("batch {} of the put has no rows; leave it out", i);
     *rows += static_cast<uint64_t>(batches[i]->num_rows());
   }
   // A put is never split, so it must fit into an empty MemTable.
@@ -31,10 +31,10 @@ arrow::Result<Ticket> ShardWriter::Impl::Put(const Batches& batches, bool delete
   ARROW_RETURN_NOT_OK(state->Usable());
   const Stopwatch watch(runtime);
   uint64_t rows = 0;
-  ARROW_RETURN_NOT_OK(CheckBatches(batches, plan.options, &rows));
-  ARROW_ASSIGN_OR_RAISE(const Batches shaped, Shape(batches, deletes));
+  const auto shaped = Shape(batches, deletes, &rows);
+  if (!shaped.ok()) return WithField(WithContext(shaped.status(), "shard " + shard_id), "shard", shard_id);
   std::vector<std::shared_ptr<MemTable>> frozen;
-  ARROW_ASSIGN_OR_RAISE(auto ticket, Insert(shaped, rows, &frozen));
+  ARROW_ASSIGN_OR_RAISE(auto ticket, Insert(*shaped, rows, &frozen));
   // The rows are in: whatever happens from here on, the tasks must learn of them.
   const auto inserted = runtime.SyncPoint("put.inserted");
   for (const auto& table : frozen) ARROW_RETURN_NOT_OK(DispatchFrozen(*table));
@@ -62,12 +62,13 @@ void ShardWriter::Impl::HandOn(GlobalBatch target, uint64_t rows, Then then) {
   }
 }
 
-arrow::Result<Batches> ShardWriter::Impl::Shape(const Batches& batches, bool deletes) const {
+arrow::Result<Batches> ShardWriter::Impl::Shape(const Batches& batches, bool deletes, uint64_t* rows) const {
+  ARROW_RETURN_NOT_OK(CheckBatches(batches, plan.options, rows));
   const ShardSchemas& schemas = *plan.context->schemas;
   Batches shaped;
   for (const auto& batch : batches) {
-    ARROW_ASSIGN_OR_RAISE(auto rows, deletes ? schemas.ShapeDelete(*batch) : schemas.ShapePut(*batch));
-    shaped.push_back(std::move(rows));
+    ARROW_ASSIGN_OR_RAISE(auto stored, deletes ? schemas.ShapeDelete(*batch) : schemas.ShapePut(*batch));
+    shaped.push_back(std::move(stored));
   }
   return shaped;
 }

@@ -215,12 +215,12 @@ TEST(Put, BadInputIsRefusedAndChangesNothing) {
     const auto refused = [&](const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, const std::string& word) {
       ExpectError(writer->Put(batches), ErrorKind::kInvalidInput, word);
     };
-    refused({}, "at least one batch");
+    refused({}, "no batches");
     refused({nullptr}, "null");
     refused({Row(1, "a"), Rows("[]")}, "no rows");
     refused({Rows(R"([[1, "a"], [2, "b"], [3, "c"], [4, "d"], [5, "e"]])")}, "max_memtable_rows = 4");
     refused({Row(1, "a"), Row(2, "a"), Row(3, "a"), Row(4, "a")}, "max_memtable_batches = 3");
-    refused({Row(1, "a"), Keys("[[1]]")}, "columns");
+    refused({Row(1, "a"), Keys("[[1]]")}, "'text'");
     refused({Batch(arrow::schema({arrow::field("text", arrow::utf8()), arrow::field("id", arrow::int64())}),
                    R"([["a", 1]])")},
             "text");
@@ -506,6 +506,116 @@ TEST(Failure, AStoreThatRefusesTheLogPoisonsAfterTheRetries) {
   world.Run([&](Process& process) { EXPECT_EQ(ReadBack(*process.Open()), "0:durable"); });
 }
 
+std::optional<RequestFault> RefuseTheLog(const RequestHit& hit) {
+  return hit.method == "put_if_absent" && hit.key.ends_with(".arrow") ? RequestFault::kRefused : RequestFault::kNone;
+}
+
+TEST(Failure, AFailedAppendShowsNothingAlthoughTheIndexesTookTheRows) {
+  World world;
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    auto writer = process.Open();
+    const auto table = Must(writer->Snapshot())[0].table;
+    world.fault = RefuseTheLog;
+    ExpectError(writer->Put({Row(1, "a"), Row(2, "b")}), ErrorKind::kFencedPersistenceFailure, "");
+    EXPECT_EQ(table->indexed(), LocalBatch(2));
+    EXPECT_EQ(table->key_index()->num_rows(), 2u);
+    EXPECT_EQ(table->durable(), LocalBatch(0));
+    EXPECT_EQ(table->Visible(), LocalBatch(0));
+  });
+}
+
+// The log is lost first; what another task fails with later is dropped, wherever one asks (row V2).
+void FirstReasonIsKept(const std::string& late_step, const std::string& delayed_step, const WriterOptions& options) {
+  World world;
+  world.CreateTable();
+  uint64_t later_failures = 0;
+  world.Run([&](Process& process) {
+    auto writer = process.Open(options);
+    world.fault = RefuseTheLog;
+    world.sim.OnSyncPoint(delayed_step, AtHit(1, SyncAction::Delay(10 * kSecond)));
+    world.sim.OnSyncPoint(late_step, [&](const SyncHit&) {
+      ++later_failures;
+      return SyncAction::Fail(arrow::Status::IOError("second reason"));
+    });
+    arrow::Status other_caller;
+    auto other = process.runtime().Spawn("other", [&] { other_caller = writer->Put({Row(1, "a")}); });
+    process.runtime().Sleep(5 * kSecond);
+    const auto first = writer->Put({Row(2, "b")});
+    ExpectError(first, ErrorKind::kFencedPersistenceFailure, "the entry may or may not be in the log");
+    EXPECT_EQ(later_failures, 0u);
+    other.Join();
+    process.runtime().Sleep(10 * kSecond);
+    EXPECT_EQ(later_failures, 1u) << late_step;
+    const auto same = [&](const arrow::Status& status) {
+      ASSERT_FALSE(status.ok());
+      EXPECT_THAT(status.message(), HasSubstr(first.message()));
+      EXPECT_EQ(FieldsOf(status), FieldsOf(first));
+    };
+    same(other_caller);
+    same(writer->Put({Row(3, "c")}));
+    same(writer->Delete({Keys("[[1]]")}));
+    same(writer->Snapshot().status());
+    same(FreshView::OpenForWriter(*writer).status());
+    same(FreshView::Open(*process.Table()).status());
+    same(writer->FlushWal());
+    same(writer->Close());
+    EXPECT_EQ(process.session->resources().metrics->Snapshot()["memwal.writers_failed"], 1);
+    EXPECT_EQ(writer->memtable_stats().durable_batch_count, 0u);
+    EXPECT_EQ(writer->stats().wal_flush_count, 0u);
+  });
+}
+
+TEST(Failure, TheFirstReasonIsKeptWhenAnIndexFailsLater) {
+  WriterOptions options;
+  options.max_wal_persist_retries = 0;
+  FirstReasonIsKept("index.applied", "index.before_apply", options);
+}
+
+TEST(Failure, TheFirstReasonIsKeptWhenAFreezeFailsLater) {
+  WriterOptions options = BatchesPerTable(1);
+  options.max_wal_persist_retries = 0;
+  FirstReasonIsKept("freeze.swapped", "put.inserted", options);
+}
+
+// A batch that is missing inside a range (row V13): never skipped, by neither task.
+void LoseBatch(const MemTable& table, uint64_t index) { const_cast<StoredBatch&>(table.store()[index]).batch.reset(); }
+
+TEST(Failure, AMissingBatchEndsTheWriterBeforeAnythingIsAppended) {
+  World world;
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    WriterOptions options = NotDurable();
+    options.max_wal_flush_interval = Duration::zero();
+    auto writer = process.Open(options);
+    ASSERT_OK(writer->Put({Row(1, "a"), Row(2, "b"), Row(3, "c")}));
+    LoseBatch(*Must(writer->Snapshot())[0].table, 1);
+    const std::string word = "batch 1 of [0, 3) is missing in generation 1, which has committed 3";
+    ExpectError(writer->FlushWal(), ErrorKind::kFencedPersistenceFailure, word);
+    ExpectError(writer->Put({Row(4, "d")}), ErrorKind::kFencedPersistenceFailure, word);
+    ExpectError(writer->Snapshot().status(), ErrorKind::kFencedPersistenceFailure, word);
+    ExpectError(writer->Close(), ErrorKind::kFencedPersistenceFailure, word);
+  });
+  EXPECT_EQ(world.Log().size(), 0u);
+}
+
+TEST(Failure, AMissingBatchIsIndexedByNobody) {
+  World world;
+  world.CreateTable();
+  world.sim.OnSyncPoint("index.before_apply", AtHit(1, SyncAction::Delay(kSecond)));
+  world.Run([&](Process& process) {
+    auto writer = process.Open(NotDurable());
+    const auto table = Must(writer->Snapshot())[0].table;
+    const Ticket ticket = Must(writer->PutAsync({Row(1, "a"), Row(2, "b"), Row(3, "c")}));
+    LoseBatch(*table, 1);
+    const std::string word = "batch 1 of [0, 3) is missing in generation 1, which has committed 3";
+    ExpectError(ticket.Wait(), ErrorKind::kFencedPersistenceFailure, "batch 1 of [0, 3) is missing in generation 1");
+    ExpectError(writer->Snapshot().status(), ErrorKind::kFencedPersistenceFailure, word);
+    EXPECT_EQ(table->indexed(), LocalBatch(0));
+    EXPECT_EQ(table->Visible(), LocalBatch(0));
+  });
+}
+
 TEST(Failure, ALostAnswerLeavesTheRowExactlyOnce) {
   World world;
   world.CreateTable();
@@ -691,7 +801,6 @@ TEST(Stats, CountWhatHappened) {
     ASSERT_OK(pending.Wait());
     const auto figures = writer->stats();
     EXPECT_EQ(figures.put_count, 4u);
-    EXPECT_GT(figures.put_time_ns + 1, 0u);
     EXPECT_EQ(figures.index_update_rows, 5u);
     EXPECT_EQ(figures.index_update_count, 4u);
     EXPECT_EQ(figures.wal_flush_count, 4u);
@@ -699,6 +808,35 @@ TEST(Stats, CountWhatHappened) {
     uint64_t bytes = 0;
     for (const auto& object : world.Objects()) bytes += object.first.ends_with(".arrow") ? object.second.size() : 0;
     EXPECT_EQ(figures.wal_flush_bytes, bytes);
+  });
+}
+
+// Each time is that of its step: the steps take 1, 2, 4 and 8 seconds of virtual time, everything else much less.
+TEST(Stats, TimesAreThoseOfTheirSteps) {
+  World world;
+  world.CreateTable();
+  world.sim.OnSyncPoint("put.inserted", [](const SyncHit&) { return SyncAction::Delay(kSecond); });
+  world.sim.OnSyncPoint("index.before_apply", [](const SyncHit&) { return SyncAction::Delay(2 * kSecond); });
+  world.sim.OnSyncPoint("wal.append.put_sent", [](const SyncHit&) { return SyncAction::Delay(4 * kSecond); });
+  world.sim.OnSyncPoint("wal.before_append", [](const SyncHit&) { return SyncAction::Delay(8 * kSecond); });
+  world.Run([&](Process& process) {
+    WriterOptions options;
+    options.max_wal_flush_interval = std::chrono::hours(1);
+    auto writer = process.Open(options);
+    for (int i = 0; i < 2; ++i) {
+      const Ticket ticket = Must(writer->PutAsync({Row(i, "x")}));
+      process.runtime().Sleep(5 * kSecond);  // the index task alone
+      ASSERT_OK(writer->FlushWal());
+      ASSERT_OK(ticket.Wait());
+    }
+    const auto figures = writer->stats();
+    const auto seconds = [](uint64_t nanoseconds) { return std::chrono::nanoseconds(nanoseconds) / kSecond; };
+    EXPECT_EQ(figures.index_update_count, 2u);
+    EXPECT_EQ(figures.wal_flush_count, 2u);
+    EXPECT_EQ(seconds(figures.put_time_ns), 2 * 1);
+    EXPECT_EQ(seconds(figures.index_update_time_ns), 2 * 2);
+    EXPECT_EQ(seconds(figures.wal_io_time_ns), 2 * 4);
+    EXPECT_EQ(seconds(figures.wal_flush_time_ns), 2 * (4 + 8));
   });
 }
 

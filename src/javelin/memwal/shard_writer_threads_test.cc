@@ -177,10 +177,11 @@ TEST(WriterTasks, AnAppendOfBatchesThatDoNotExistIsTerminalAndMovesNoCursor) {
   tasks.Insert(1);
   ASSERT_OK(tasks.wal->AppendThrough(GlobalBatch(1)).Get().status());
   EXPECT_EQ(tasks.state->durable_end(), GlobalBatch(1));
-  ExpectError(tasks.wal->AppendThrough(GlobalBatch(5)).Get().status(), ErrorKind::kFencedPersistenceFailure, "below 5");
+  const std::string word = "batches [1, 5) are to be appended, but only 1 are committed";
+  ExpectError(tasks.wal->AppendThrough(GlobalBatch(5)).Get().status(), ErrorKind::kFencedPersistenceFailure, word);
   EXPECT_EQ(tasks.state->durable_end(), GlobalBatch(1));
   tasks.Insert(2);
-  ExpectError(tasks.wal->AppendThrough(GlobalBatch(2)).Get().status(), ErrorKind::kFencedPersistenceFailure, "below 5");
+  ExpectError(tasks.wal->AppendThrough(GlobalBatch(2)).Get().status(), ErrorKind::kFencedPersistenceFailure, word);
   EXPECT_EQ(tasks.state->durable_end(), GlobalBatch(1)) << "a failed writer appends nothing";
 }
 
@@ -190,9 +191,9 @@ TEST(WriterTasks, AnIndexApplyOfBatchesThatDoNotExistPoisons) {
   ASSERT_OK(tasks.index->ApplyThrough(GlobalBatch(1)).Get().status());
   ASSERT_OK(tasks.index->ApplyThrough(GlobalBatch(1)).Get().status());
   EXPECT_EQ(tasks.counters->Get().index_update_count, 1u) << "nothing left to do is no update";
-  ExpectError(tasks.index->ApplyThrough(GlobalBatch(4)).Get().status(), ErrorKind::kFencedPersistenceFailure,
-              "below 4");
-  ExpectError(tasks.state->Usable(), ErrorKind::kFencedPersistenceFailure, "below 4");
+  const std::string word = "batches [1, 4) are to be indexed, but only 1 are committed";
+  ExpectError(tasks.index->ApplyThrough(GlobalBatch(4)).Get().status(), ErrorKind::kFencedPersistenceFailure, word);
+  ExpectError(tasks.state->Usable(), ErrorKind::kFencedPersistenceFailure, word);
 }
 
 // Many racing putters: the one consumer sees contiguous ranges, each row once.

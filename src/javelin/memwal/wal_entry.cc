@@ -242,8 +242,11 @@ arrow::Result<BufferPtr> EncodeWalEntry(const WalEntry& entry) {
 
 arrow::Result<WalEntry> DecodeWalEntry(const BufferPtr& bytes) {
   arrow::Result<WalEntry> entry = Decode(bytes);
-  if (entry.ok() || HasKind(entry.status(), ErrorKind::kWalCorrupt)) return entry;
-  return AsKind(entry.status(), ErrorKind::kWalCorrupt, "the entry does not decode");
+  if (entry.ok()) return entry;
+  return WalCorrupt(
+      "the entry does not decode ({}): it is torn, damaged or no log entry; restore the object, or let an operator "
+      "decide what to do with its rows",
+      entry.status().message());
 }
 
 }  // namespace javelin::memwal

@@ -72,8 +72,10 @@ void WalTask::Tick() {
 arrow::Status WalTask::RunThrough(GlobalBatch target) {
   while (state_->durable_end() < target) {
     ARROW_ASSIGN_OR_RAISE(const bool appended, AppendOldest());
-    if (!appended)
-      return Fail(LostLog(fmt::format("batches below {} are to be appended, but they do not exist", target)));
+    if (appended) continue;
+    return Fail(
+        LostLog(fmt::format("batches [{}, {}) are to be appended, but only {} are committed", state_->durable_end(),
+                            target, state_->resident()->active()->store().global_end())));
   }
   return state_->poison();
 }

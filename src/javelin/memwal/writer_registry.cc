@@ -18,14 +18,15 @@ WriterRegistry::Shard& WriterRegistry::Find(const StoreLocation& table, const Uu
 }
 
 std::shared_ptr<ShardManifestStore> WriterRegistry::ManifestStore(const StoreLocation& table, const Uuid& shard,
-                                                                  ManifestStoreOptions options) {
+                                                                  std::optional<ManifestStoreOptions> options) {
   std::lock_guard lock(mutex_);
   Shard& entry = Find(table, shard);
   auto manifests = entry.manifests.lock();
   if (manifests == nullptr) {
-    manifests = std::make_shared<ShardManifestStore>(resources_, table.store, table.root, shard, options);
+    manifests = std::make_shared<ShardManifestStore>(resources_, table.store, table.root, shard);
     entry.manifests = manifests;
   }
+  if (options.has_value()) manifests->SetOptions(*options);
   return manifests;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,10 +19,10 @@ class WriterRegistry final : public SessionPart {
   explicit WriterRegistry(Resources resources) : resources_(std::move(resources)), mutex_(*resources_.runtime) {}
   static std::shared_ptr<WriterRegistry> Of(Session& session);
 
-  // The one manifest store of the shard, so that every user of the session sees the same position. `options` count for
-  // the first caller. Lives as long as somebody holds it.
+  // The one manifest store of the shard, so that every user of the session sees the same position. The newest options
+  // count for all of them; without any, those that it has. Lives as long as somebody holds it.
   std::shared_ptr<ShardManifestStore> ManifestStore(const StoreLocation& table, const Uuid& shard,
-                                                    ManifestStoreOptions options = {});
+                                                    std::optional<ManifestStoreOptions> options = {});
 
   // The writer that now owns the shard in this session; it takes the place of one before it.
   void Add(const StoreLocation& table, const std::shared_ptr<WriterState>& writer);

@@ -32,6 +32,10 @@ namespace javelin::memwal::test {
 inline constexpr char kTableUri[] = "test://t/table";
 inline constexpr char kShard[] = "11111111-2222-4333-8444-555555555555";
 
+inline ShardPaths Paths() { return ShardPaths("table", Uuid::Parse(kShard).ValueOrDie()); }
+inline std::string ManifestKey(uint64_t version) { return Paths().Manifest(ManifestVersion(version)); }
+inline std::string EntryKey(uint64_t position) { return Paths().WalEntry(WalPosition(position)); }
+
 #define ASSERT_OK(expression)                        \
   do {                                               \
     const ::arrow::Status status_ = (expression);    \
@@ -183,9 +187,8 @@ class World {
   // The log of the shard as it lies in the store.
   std::vector<WalEntry> Log() {
     std::vector<WalEntry> entries;
-    const ShardPaths paths("table", Must(Uuid::Parse(kShard)));
     for (uint64_t position = 1;; ++position) {
-      auto bytes = store->raw().Get(paths.WalEntry(WalPosition(position)));
+      auto bytes = store->raw().Get(EntryKey(position));
       if (!bytes.ok()) return entries;
       entries.push_back(Must(DecodeWalEntry(*bytes)));
     }
@@ -219,6 +222,13 @@ inline void ReplaceDetails(Process& process, const std::function<void(table::Mem
       table->Commit({.read_version = table->version(),
                      .operation = table::CreateIndex{{}, {*table->manifest().FindIndex(table::kMemWalIndexName)}}}));
   const auto entry = table::MakeMemWalIndexEntry(details, Uuid::Random(1, 2), table->version().value(), 0);
+  ASSERT_OK(table->Commit({.read_version = table->version(), .operation = table::CreateIndex{{entry}, {}}}).status());
+}
+
+// Puts MemWAL on a table without asking whether it can have shards, as somebody else may do.
+inline void PlantMemWal(Process& process) {
+  const auto table = process.Table();
+  const auto entry = table::MakeMemWalIndexEntry({}, Uuid::Random(1, 2), table->version().value(), 0);
   ASSERT_OK(table->Commit({.read_version = table->version(), .operation = table::CreateIndex{{entry}, {}}}).status());
 }
 
