@@ -4,6 +4,7 @@
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"
+#include "javelin/index/key_columns_internal.h"
 
 namespace javelin::index {
 
@@ -85,10 +86,31 @@ bool IsKeyType(const arrow::DataType& type) {
   }
 }
 
-arrow::Result<KeyEncoder> KeyEncoder::Make(std::vector<std::shared_ptr<arrow::DataType>> types) {
+arrow::Status CheckKeyTypes(const std::vector<std::shared_ptr<arrow::DataType>>& types) {
   for (const auto& type : types) {
     if (!IsKeyType(*type)) return InvalidInput("type {} cannot be used in a primary key", type->ToString());
   }
+  return arrow::Status::OK();
+}
+
+arrow::Status CheckKeyColumns(const std::vector<std::shared_ptr<arrow::DataType>>& types,
+                              const std::vector<std::shared_ptr<arrow::Array>>& columns) {
+  if (columns.size() != types.size())
+    return InvalidInput("a key has {} columns, {} were given", types.size(), columns.size());
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (!columns[i]->type()->Equals(*types[i])) {
+      return InvalidInput("key column {} has type {}, expected {}", i, columns[i]->type()->ToString(),
+                          types[i]->ToString());
+    }
+    if (columns[i]->length() != columns[0]->length()) {
+      return InvalidInput("key column {} has {} rows, expected {}", i, columns[i]->length(), columns[0]->length());
+    }
+  }
+  return arrow::Status::OK();
+}
+
+arrow::Result<KeyEncoder> KeyEncoder::Make(std::vector<std::shared_ptr<arrow::DataType>> types) {
+  ARROW_RETURN_NOT_OK(CheckKeyTypes(types));
   KeyEncoder encoder;
   encoder.types_ = std::move(types);
   return encoder;
@@ -96,18 +118,7 @@ arrow::Result<KeyEncoder> KeyEncoder::Make(std::vector<std::shared_ptr<arrow::Da
 
 arrow::Status KeyEncoder::Encode(const std::vector<std::shared_ptr<arrow::Array>>& columns,
                                  std::vector<std::string>* out) const {
-  if (columns.size() != types_.size()) {
-    return InvalidInput("a key has {} columns, {} were given", types_.size(), columns.size());
-  }
-  for (size_t i = 0; i < columns.size(); ++i) {
-    if (!columns[i]->type()->Equals(*types_[i])) {
-      return InvalidInput("key column {} has type {}, expected {}", i, columns[i]->type()->ToString(),
-                          types_[i]->ToString());
-    }
-    if (columns[i]->length() != columns[0]->length()) {
-      return InvalidInput("key column {} has {} rows, expected {}", i, columns[i]->length(), columns[0]->length());
-    }
-  }
+  ARROW_RETURN_NOT_OK(CheckKeyColumns(types_, columns));
   if (columns.empty()) return arrow::Status::OK();
   out->reserve(out->size() + columns[0]->length());
   for (int64_t row = 0; row < columns[0]->length(); ++row) out->push_back(EncodeRow(columns, row));

@@ -1,6 +1,7 @@
 #include "javelin/table/apply.h"
 
 #include "javelin/base/error.h"
+#include "javelin/table/apply_internal.h"
 #include "javelin/table/catch_up.h"
 #include "javelin/table/feature_flags.h"
 #include "javelin/table/index_entry.h"
@@ -22,14 +23,18 @@ Manifest Successor(const Transaction& transaction, const ApplyContext& context) 
   return next;
 }
 
+bool HasStableRowIds(const Manifest& manifest) { return (manifest.reader_feature_flags & flag::kStableRowIds) != 0; }
+
+}  // namespace
+
 uint64_t NextFragmentId(const Manifest& manifest) {
   uint64_t next = manifest.max_fragment_id ? uint64_t{*manifest.max_fragment_id} + 1 : 0;
   if (!manifest.fragments.empty()) next = std::max(next, manifest.fragments.back().id.value() + 1);
   return next;
 }
 
-// Gives new fragments their ids and, on tables that have them, their rows' ids.
-arrow::Status AddFragments(std::vector<Fragment> fragments, bool stable_row_ids, uint64_t first_id, Manifest& next) {
+arrow::Status AddFragments(std::vector<Fragment> fragments, uint64_t first_id, Manifest& next) {
+  const bool stable_row_ids = HasStableRowIds(next);
   for (Fragment& fragment : fragments) {
     if (first_id > UINT32_MAX) return NotSupported("the table has used up its fragment ids");
     fragment.id = FragmentId(first_id);
@@ -45,12 +50,12 @@ arrow::Status AddFragments(std::vector<Fragment> fragments, bool stable_row_ids,
   return arrow::Status::OK();
 }
 
-bool HasStableRowIds(const Manifest& manifest) { return (manifest.reader_feature_flags & flag::kStableRowIds) != 0; }
+namespace {
 
 // ---- Append ----
 
 arrow::Status NoLongerFits(const std::string& what) {
-  return RetryableConflict("{} since the rows were written; append them again to the newest version", what);
+  return RetryableConflict("{} since the rows were written; write them again for the newest version", what);
 }
 
 // Field ids are used again after a column is dropped, so an id must still mean what it meant when the rows were
@@ -80,8 +85,10 @@ bool Lists(const Fragment& fragment, const file::Field& field) {
                      [&](const file::Field& child) { return Lists(fragment, child); });
 }
 
-arrow::Status CheckAppended(const Append& append, const ApplyContext& context) {
-  for (const Fragment& fragment : append.fragments) {
+}  // namespace
+
+arrow::Status CheckNewRows(const std::vector<Fragment>& fragments, const ApplyContext& context) {
+  for (const Fragment& fragment : fragments) {
     ARROW_RETURN_NOT_OK(CheckFieldsStillMeanTheSame(fragment, context.read->schema, context.head->schema));
     for (const file::Field& field : context.head->schema.fields()) {
       if (!field.nullable && !Lists(fragment, field))
@@ -91,10 +98,12 @@ arrow::Status CheckAppended(const Append& append, const ApplyContext& context) {
   return arrow::Status::OK();
 }
 
+namespace {
+
 arrow::Status Apply(const Append& append, const ApplyContext& context, Manifest& next) {
   if (context.head == nullptr) return InvalidInput("an append needs a table");
-  ARROW_RETURN_NOT_OK(CheckAppended(append, context));
-  return AddFragments(append.fragments, HasStableRowIds(*context.head), NextFragmentId(*context.head), next);
+  ARROW_RETURN_NOT_OK(CheckNewRows(append.fragments, context));
+  return AddFragments(append.fragments, NextFragmentId(*context.head), next);
 }
 
 // ---- Overwrite ----
@@ -113,7 +122,7 @@ arrow::Status Apply(const Overwrite& overwrite, const ApplyContext& context, Man
   for (const auto& [key, value] : overwrite.config_upserts) next.config[key] = value;
   if (context.head == nullptr) next.base_paths = overwrite.initial_bases;
   if (!overwrite.data_format_version.empty()) next.data_format_version = overwrite.data_format_version;
-  return AddFragments(overwrite.fragments, context.head != nullptr && HasStableRowIds(*context.head), first_id, next);
+  return AddFragments(overwrite.fragments, first_id, next);
 }
 
 // ---- CreateIndex ----
@@ -186,6 +195,7 @@ arrow::Status ApplyOperation(const Operation& operation, const ApplyContext& con
   if (const auto* append = std::get_if<Append>(&operation)) return Apply(*append, context, next);
   if (const auto* overwrite = std::get_if<Overwrite>(&operation)) return Apply(*overwrite, context, next);
   if (const auto* create = std::get_if<CreateIndex>(&operation)) return Apply(*create, context, next);
+  if (const auto* update = std::get_if<Update>(&operation)) return ApplyUpdate(*update, context, next);
   return NotSupported("committing an operation of kind {}", NameOf(operation));
 }
 

@@ -7,7 +7,7 @@ namespace javelin::table {
 
 namespace {
 
-enum class Verdict { kFine, kRetry, kNever };
+enum class Verdict { kFine, kRetry, kNever };  // from good to bad
 
 // ---- Append: only what changes the meaning of the rows it brings ----
 
@@ -130,10 +130,71 @@ struct AgainstCreateIndex {
   }
 };
 
+// ---- Update: the rows it masks must still lie where it read them, and its progress must still be progress ----
+
+std::vector<FragmentId> Touched(std::vector<FragmentId> gone, const std::vector<Fragment>& changed) {
+  for (const Fragment& fragment : changed) gone.push_back(fragment.id);
+  return gone;
+}
+
+struct AgainstUpdate {
+  const Update& ours;
+
+  Verdict operator()(const Overwrite&) { return Verdict::kNever; }
+  Verdict operator()(const Restore&) { return Verdict::kNever; }
+  Verdict operator()(const Clone&) { return Verdict::kNever; }
+  Verdict operator()(const UnknownOperation&) { return Verdict::kNever; }
+  Verdict operator()(const Merge&) { return Verdict::kRetry; }
+  Verdict operator()(const Project& other) { return other.preserves_nullability ? Verdict::kFine : Verdict::kRetry; }
+  Verdict operator()(const Delete& other) {
+    return IfTouched(Touched(other.deleted_fragment_ids, other.updated_fragments));
+  }
+  Verdict operator()(const Rewrite& other) { return IfTouched(other.old_fragments); }
+  Verdict operator()(const DataReplacement& other) {
+    std::vector<FragmentId> changed;
+    for (const DataReplacement::Replacement& replacement : other.replacements) changed.push_back(replacement.fragment);
+    return IfTouched(changed);
+  }
+  Verdict operator()(const DataOverlay&) {
+    return OurFragments().empty() ? Verdict::kFine : Verdict::kRetry;  // whichever it covers
+  }
+  Verdict operator()(const Update& other) {
+    // Keys that it did not find and inserted may be keys of our new rows.
+    const bool may_repeat_keys = other.guards_inserted_keys && !ours.new_fragments.empty();
+    return std::max({IfTouched(Touched(other.removed_fragment_ids, other.updated_fragments)),
+                     may_repeat_keys ? Verdict::kRetry : Verdict::kFine, OfProgress(other.compacted_sstables)});
+  }
+  Verdict operator()(const UpdateMemWalState& other) { return OfProgress(other.compacted_sstables); }
+  template <typename Other>
+  Verdict operator()(const Other&) {
+    return Verdict::kFine;
+  }
+
+ private:
+  std::vector<FragmentId> OurFragments() const { return Touched(ours.removed_fragment_ids, ours.updated_fragments); }
+
+  Verdict IfTouched(const std::vector<FragmentId>& theirs) const {
+    return AsSet(OurFragments()).Intersects(AsSet(theirs)) ? Verdict::kRetry : Verdict::kFine;
+  }
+
+  // A generation that is there already was compacted by somebody else; below ours, what we read is out of date.
+  Verdict OfProgress(const std::vector<CompactedSsTable>& theirs) const {
+    Verdict verdict = Verdict::kFine;
+    for (const CompactedSsTable& mine : ours.compacted_sstables) {
+      for (const CompactedSsTable& other : theirs) {
+        if (other.shard_id != mine.shard_id) continue;
+        verdict = std::max(verdict, mine.generation <= other.generation ? Verdict::kNever : Verdict::kRetry);
+      }
+    }
+    return verdict;
+  }
+};
+
 arrow::Result<Verdict> Judge(Operation& ours, const Operation& other) {
   if (std::holds_alternative<Append>(ours)) return std::visit(AgainstAppend{}, other);
   if (const auto* overwrite = std::get_if<Overwrite>(&ours)) return std::visit(AgainstOverwrite{*overwrite}, other);
   if (auto* create = std::get_if<CreateIndex>(&ours)) return std::visit(AgainstCreateIndex{*create}, other);
+  if (const auto* update = std::get_if<Update>(&ours)) return std::visit(AgainstUpdate{*update}, other);
   return NotSupported("committing an operation of kind {}", NameOf(ours));
 }
 

@@ -10,7 +10,8 @@ namespace javelin::table {
 
 // `other` was committed as `other_version` after the version that `ours` was built against. OK: ours still means what
 // it meant, and is changed where that takes it (index coverage). IncompatibleConflict: it makes no sense any more.
-// RetryableConflict: run the operation again on the newest version. Ours is Append, Overwrite or CreateIndex.
+// RetryableConflict: run the operation again on the newest version. Ours is Append, Overwrite, CreateIndex or
+// Update.
 arrow::Status Rebase(Transaction& ours, const Transaction& other, TableVersion other_version);
 
 }  // namespace javelin::table

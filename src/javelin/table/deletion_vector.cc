@@ -1,8 +1,10 @@
 #include "javelin/table/deletion_vector.h"
 
 #include <arrow/array.h>
+#include <arrow/array/builder_primitive.h>
 #include <arrow/io/memory.h>
 #include <arrow/ipc/reader.h>
+#include <arrow/ipc/writer.h>
 #include <arrow/memory_pool.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
@@ -18,6 +20,29 @@ int64_t MemoryLimit(const arrow::Buffer& bytes, uint64_t physical_rows) {
   constexpr uint64_t kBytesPerRow = 8, kMaxCompression = 1024, kOverhead = 1 << 20;
   return static_cast<int64_t>(
       std::min(physical_rows * kBytesPerRow, static_cast<uint64_t>(bytes.size()) * kMaxCompression) + kOverhead);
+}
+
+constexpr uint64_t kFirstBitmapSize = 5000;
+
+std::shared_ptr<arrow::Schema> ArrowFileSchema() {
+  return arrow::schema({arrow::field("row_id", arrow::uint32(), /*nullable=*/false)});
+}
+
+arrow::Result<std::shared_ptr<arrow::Buffer>> EncodeArrowFile(const OffsetSet& deleted) {
+  arrow::UInt32Builder offsets;
+  ARROW_RETURN_NOT_OK(offsets.Reserve(static_cast<int64_t>(deleted.size())));
+  for (const OffsetSet::Run& run : deleted.runs()) {
+    for (uint64_t offset = run.first; offset <= run.last; ++offset) offsets.UnsafeAppend(static_cast<uint32_t>(offset));
+  }
+  ARROW_ASSIGN_OR_RAISE(const auto column, offsets.Finish());
+  auto options = arrow::ipc::IpcWriteOptions::Defaults();
+  options.use_threads = false;
+  ARROW_ASSIGN_OR_RAISE(const auto sink, arrow::io::BufferOutputStream::Create());
+  ARROW_ASSIGN_OR_RAISE(const auto writer, arrow::ipc::MakeFileWriter(sink, ArrowFileSchema(), options));
+  ARROW_RETURN_NOT_OK(
+      writer->WriteRecordBatch(*arrow::RecordBatch::Make(ArrowFileSchema(), column->length(), {column})));
+  ARROW_RETURN_NOT_OK(writer->Close());
+  return sink->Finish();
 }
 
 arrow::Status CheckSchema(const arrow::Schema& schema) {
@@ -76,6 +101,14 @@ arrow::Result<OffsetSet> DecodeDeletionFile(const DeletionFile& file, const std:
     return Corruption("{} rows are marked deleted, the manifest says {}", deleted.size(), file.num_deleted_rows);
   }
   return deleted;
+}
+
+arrow::Result<EncodedDeletionFile> EncodeDeletionFile(const OffsetSet& deleted) {
+  if (deleted.empty()) return InvalidInput("a deletion file of no rows");
+  if (deleted.size() >= kFirstBitmapSize)
+    return EncodedDeletionFile{DeletionFileType::kBitmap, arrow::Buffer::FromString(EncodeRoaring(deleted))};
+  ARROW_ASSIGN_OR_RAISE(auto bytes, EncodeArrowFile(deleted));
+  return EncodedDeletionFile{DeletionFileType::kArrowArray, std::move(bytes)};
 }
 
 }  // namespace javelin::table

@@ -21,4 +21,12 @@ std::string DeletionFileName(FragmentId fragment, const DeletionFile& file);
 arrow::Result<OffsetSet> DecodeDeletionFile(const DeletionFile& file, const std::shared_ptr<arrow::Buffer>& bytes,
                                             uint64_t physical_rows);
 
+struct EncodedDeletionFile {
+  DeletionFileType type = DeletionFileType::kArrowArray;
+  std::shared_ptr<arrow::Buffer> bytes;
+};
+// All deleted rows of a fragment as the released writer stores so many: an Arrow file below 5000 rows, else a Roaring
+// bitmap. InvalidInput for an empty set, which has no file. Does no I/O.
+arrow::Result<EncodedDeletionFile> EncodeDeletionFile(const OffsetSet& deleted);
+
 }  // namespace javelin::table

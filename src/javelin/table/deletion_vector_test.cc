@@ -60,6 +60,18 @@ TEST(DeletionFile, Roaring) {
   EXPECT_EQ(set, rows);
 }
 
+TEST(DeletionFile, WhatIsWrittenReadsBack) {
+  for (uint32_t count : {1u, 4999u, 5000u, 70000u}) {
+    OffsetSet rows;
+    for (uint32_t i = 0; i < count; ++i) rows.Append(i * 3, i * 3);
+    ASSERT_OK_AND_ASSIGN(const EncodedDeletionFile file, EncodeDeletionFile(rows));
+    EXPECT_EQ(file.type, count < 5000 ? DeletionFileType::kArrowArray : DeletionFileType::kBitmap);
+    ASSERT_OK_AND_ASSIGN(const OffsetSet back, DecodeDeletionFile(Entry(file.type, count), file.bytes, 3 * count));
+    EXPECT_EQ(back, rows);
+  }
+  ExpectError(EncodeDeletionFile({}).status(), ErrorKind::kInvalidInput, "no rows");
+}
+
 TEST(DeletionFile, AbsentCountIsNotChecked) {
   ASSERT_OK_AND_ASSIGN(const OffsetSet set, DecodeDeletionFile(Entry(DeletionFileType::kArrowArray, 0),
                                                                ArrowFile(RowIdSchema(), Offsets({1, 2})), 3));

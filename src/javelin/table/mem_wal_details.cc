@@ -7,17 +7,6 @@ namespace javelin::table {
 
 namespace {
 
-using SsTableMessages = google::protobuf::RepeatedPtrField<wire::CompactedSsTable>;
-
-void EncodeSsTables(const std::vector<CompactedSsTable>& tables, SsTableMessages* messages) {
-  messages->Clear();
-  for (const CompactedSsTable& table : tables) {
-    wire::CompactedSsTable* message = messages->Add();
-    message->mutable_shard_id()->set_uuid(table.shard_id.bytes());
-    message->set_generation(table.generation.value());
-  }
-}
-
 ShardingField DecodeField(const wire::ShardingField& message) {
   ShardingField field;
   field.field_id = message.field_id();
@@ -98,12 +87,12 @@ std::string EncodeMemWalDetails(const MemWalDetails& details) {
   for (const std::string& name : details.maintained_indexes) message.add_maintained_indexes(name);
   message.clear_maintain_all_indexes();
   if (details.maintain_all_indexes) message.set_maintain_all_indexes(*details.maintain_all_indexes);
-  EncodeSsTables(details.compacted_sstables, message.mutable_compacted_sstables());
+  FillSsTables(details.compacted_sstables, message.mutable_compacted_sstables());
   message.clear_index_catchup();
   for (const IndexCatchup& catchup : details.index_catchup) {
     wire::IndexCatchup* out = message.add_index_catchup();
     out->set_index_name(catchup.index_name);
-    EncodeSsTables(catchup.caught_up, out->mutable_caught_up());
+    FillSsTables(catchup.caught_up, out->mutable_caught_up());
   }
   message.clear_writer_config_defaults();
   FillProtoMap(details.writer_config_defaults, message.mutable_writer_config_defaults());

@@ -64,6 +64,21 @@ OffsetSet OffsetSet::Without(const OffsetSet& other) const {
   return out;
 }
 
+OffsetSet OffsetSet::With(const OffsetSet& other) const {
+  std::vector<Run> all(runs_.size() + other.runs_.size());
+  std::merge(runs_.begin(), runs_.end(), other.runs_.begin(), other.runs_.end(), all.begin(),
+             [](const Run& a, const Run& b) { return a.first < b.first; });
+  OffsetSet out;
+  for (const Run& run : all) {
+    if (out.empty() || run.first > out.max()) {
+      out.Append(run.first, run.last);
+    } else if (run.last > out.max()) {
+      out.Append(out.max() + 1, run.last);
+    }
+  }
+  return out;
+}
+
 uint64_t OffsetSet::NthAbsent(uint64_t n) const {
   // Absent numbers below a run's start: first - before. The answer lies behind every run that has at most n of them.
   auto after = std::upper_bound(runs_.begin(), runs_.end(), n,

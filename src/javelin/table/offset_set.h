@@ -36,6 +36,7 @@ class OffsetSet {
   bool ContainsAll(const OffsetSet& other) const;
   bool Intersects(const OffsetSet& other) const;
   OffsetSet Without(const OffsetSet& other) const;
+  OffsetSet With(const OffsetSet& other) const;
   // The n-th number (from 0) that is NOT in the set.
   uint64_t NthAbsent(uint64_t n) const;
 

@@ -49,6 +49,9 @@ TEST(OffsetSet, AgreesWithASetOfNumbers) {
     Numbers rest;
     std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::inserter(rest, rest.end()));
     ASSERT_EQ(Members(set.Without(other)), rest);
+    Numbers both = a;
+    both.insert(b.begin(), b.end());
+    ASSERT_EQ(set.With(other), Make(both));
     ASSERT_EQ(set.Intersects(other), rest.size() != a.size());
     ASSERT_EQ(set.ContainsAll(other), std::includes(a.begin(), a.end(), b.begin(), b.end()));
   }
@@ -60,6 +63,7 @@ TEST(OffsetSet, TheLargestNumbers) {
   EXPECT_TRUE(set.Contains(UINT32_MAX));
   EXPECT_EQ(set.CountBelow(uint64_t{1} << 32), 3u);
   EXPECT_TRUE(set.Without(set).empty());
+  EXPECT_EQ(set.With(Make({UINT32_MAX, 0})), Make({0, 5, UINT32_MAX - 1, UINT32_MAX}));
   EXPECT_EQ(set.NthAbsent(UINT32_MAX - 3), UINT32_MAX - 2);
 }
 

@@ -38,6 +38,29 @@ void Encode(const CreateIndex& create, Message& message) {
   for (const IndexEntry& index : create.removed_indices) out->add_removed_indices(index.encoded);
 }
 
+// The columns whose values the new fragments may have changed: all that they hold.
+std::set<int32_t> FieldsOf(const std::vector<Fragment>& fragments) {
+  std::set<int32_t> fields;
+  for (const Fragment& fragment : fragments) {
+    for (const DataFile& file : fragment.files) fields.insert(file.fields.begin(), file.fields.end());
+  }
+  fields.erase(fields.begin(), fields.lower_bound(0));  // marks and row lineage
+  return fields;
+}
+
+arrow::Status Encode(const Update& update, Message& message) {
+  if (update.rewrites_columns || !update.fields_modified.empty() || update.guards_inserted_keys)
+    return NotSupported("committing an Update that replaces columns or lists inserted keys");
+  Message::Update* out = message.mutable_update();
+  for (FragmentId id : update.removed_fragment_ids) out->add_removed_fragment_ids(id.value());
+  for (const Fragment& fragment : update.updated_fragments) *out->add_updated_fragments() = ToWire(fragment);
+  for (const Fragment& fragment : update.new_fragments) *out->add_new_fragments() = ToWire(fragment);
+  FillSsTables(update.compacted_sstables, out->mutable_compacted_sstables());
+  for (int32_t field : FieldsOf(update.new_fragments))
+    out->add_fields_for_preserving_frag_bitmap(static_cast<uint32_t>(field));
+  return arrow::Status::OK();
+}
+
 // ---- message -> values ----
 
 template <typename Numbers>
@@ -104,6 +127,7 @@ arrow::Result<Operation> Decode(const Message::Update& message) {
   ARROW_ASSIGN_OR_RAISE(out.compacted_sstables, FromWire(message.compacted_sstables()));
   // An unknown mode is treated as the one that withdraws more.
   out.rewrites_columns = message.update_mode() != Message::Update::REWRITE_ROWS;
+  out.guards_inserted_keys = message.has_inserted_rows();
   return out;
 }
 
@@ -191,6 +215,8 @@ arrow::Result<std::string> EncodeTransaction(const Transaction& transaction) {
     Encode(*overwrite, message);
   } else if (const auto* create = std::get_if<CreateIndex>(&transaction.operation)) {
     Encode(*create, message);
+  } else if (const auto* update = std::get_if<Update>(&transaction.operation)) {
+    ARROW_RETURN_NOT_OK(Encode(*update, message));
   } else {
     return NotSupported("committing an operation of kind {}", NameOf(transaction.operation));
   }

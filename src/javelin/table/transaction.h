@@ -1,7 +1,8 @@
 // What one commit did to a table, as plain values (docs/format.md, "Tables: transactions").
 //
-// Append, Overwrite and CreateIndex are what we commit, and hold every field. The other operations are what somebody
-// else may have committed meanwhile; they hold what the conflict rules (table/conflicts.h) ask for.
+// Append, Overwrite, CreateIndex and Update are what we commit, and hold every field that ours have. The other
+// operations are what somebody else may have committed meanwhile; they hold what the conflict rules (table/conflicts.h)
+// ask for.
 #pragma once
 
 #include <cstdint>
@@ -48,13 +49,17 @@ struct Delete {
   std::vector<FragmentId> deleted_fragment_ids;
 };
 
+// Rows go, in fragments whose new deletion file masks them or with their whole fragment, and rows come, in new
+// fragments. The commit may also record that SSTables are in the table now; their shards are distinct and their
+// generations rise.
 struct Update {
   std::vector<FragmentId> removed_fragment_ids;
-  std::vector<Fragment> updated_fragments;
-  std::vector<Fragment> new_fragments;
-  std::vector<FieldId> fields_modified;
+  std::vector<Fragment> updated_fragments;  // as read, but for the deletion file: all masked rows, old and new
+  std::vector<Fragment> new_fragments;      // id 0 = assigned when the commit is applied
+  std::vector<FieldId> fields_modified;     // with rewrites_columns
   std::vector<CompactedSsTable> compacted_sstables;
-  bool rewrites_columns = false;
+  bool rewrites_columns = false;      // instead of masking rows, columns were replaced in place. Never ours
+  bool guards_inserted_keys = false;  // it inserted keys that it had not found, and lists them. Never ours
 };
 
 struct Rewrite {

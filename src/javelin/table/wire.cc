@@ -187,4 +187,14 @@ arrow::Result<std::vector<CompactedSsTable>> FromWire(
   return out;
 }
 
+void FillSsTables(const std::vector<CompactedSsTable>& tables,
+                  google::protobuf::RepeatedPtrField<wire::CompactedSsTable>* messages) {
+  messages->Clear();
+  for (const CompactedSsTable& table : tables) {
+    wire::CompactedSsTable* message = messages->Add();
+    message->mutable_shard_id()->set_uuid(table.shard_id.bytes());
+    message->set_generation(table.generation.value());
+  }
+}
+
 }  // namespace javelin::table

@@ -37,6 +37,9 @@ arrow::Result<IndexEntry> DecodeIndexEntry(std::string encoded);
 arrow::Result<std::vector<CompactedSsTable>> FromWire(
     const google::protobuf::RepeatedPtrField<wire::CompactedSsTable>& messages);
 
+void FillSsTables(const std::vector<CompactedSsTable>& tables,
+                  google::protobuf::RepeatedPtrField<wire::CompactedSsTable>* messages);
+
 // Arrow metadata values are bytes on the wire; text in ours.
 template <typename ProtoMap>
 std::map<std::string, std::string> ToStdMap(const ProtoMap& map) {
