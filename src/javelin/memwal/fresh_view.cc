@@ -20,20 +20,41 @@ arrow::Result<std::vector<ShardMemory>> ReadMemory(const std::vector<std::shared
     auto tables = writer->Snapshot();
     if (!tables.ok() && writer->poison().ok() && writer->ended()) continue;
     ARROW_RETURN_NOT_OK(tables);
-    shards.push_back({writer->manifests()->shard().ToString(), std::move(*tables)});
+    shards.push_back({writer->manifests()->shard(), writer->epoch(), std::move(*tables)});
   }
   return shards;
 }
 
-// Step 2: the manifests of all shards of the table. A shard with a live writer answers from the writer's store.
-arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& registry) {
+// Step 2: the manifests of all shards of the table. That of a shard in memory comes from its writer's store, which
+// knows the writer's own commits without a request; nobody else's store may answer from what it has seen earlier.
+arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& registry,
+                                       const std::vector<ShardMemory>& memory) {
   ARROW_ASSIGN_OR_RAISE(const auto shards, ListShards(dataset));
   Manifests manifests;
   for (const Uuid& shard : shards) {
-    ARROW_ASSIGN_OR_RAISE(auto manifest, registry.ManifestStore(dataset.location(), shard)->Latest());
+    const bool live =
+        std::any_of(memory.begin(), memory.end(), [&](const ShardMemory& held) { return held.shard == shard; });
+    ARROW_ASSIGN_OR_RAISE(auto manifest,
+                          live ? registry.ManifestStore(dataset.location(), shard)->Latest()
+                               : registry.ReaderManifestStore(dataset.location(), shard)->RefreshLatest());
     if (manifest.has_value()) manifests.push_back(std::move(*manifest));
   }
   return manifests;
+}
+
+// A writer that was overtaken holds rows and generations that mean nothing any more.
+arrow::Status CheckNotOvertaken(const Manifests& manifests, const std::vector<ShardMemory>& shards) {
+  for (const ShardManifest& manifest : manifests) {
+    for (const ShardMemory& memory : shards) {
+      if (memory.shard != manifest.shard_id || memory.epoch >= manifest.writer_epoch) continue;
+      return MakeError(ErrorKind::kFencedPeerClaimedEpoch,
+                       fmt::format("shard {}: the writer in this session holds epoch {}, another one has claimed epoch "
+                                   "{}; close this writer to read what the other one published",
+                                   memory.shard.ToString(), memory.epoch, manifest.writer_epoch),
+                       {{"shard", memory.shard.ToString()}, {"epoch", fmt::to_string(memory.epoch)}});
+    }
+  }
+  return arrow::Status::OK();
 }
 
 // Step 4: every generation must be in the base table or in memory; reading a part of a shard would lose rows silently.
@@ -41,15 +62,16 @@ arrow::Status CheckNothingElse(const Manifests& manifests, const std::vector<Sha
                                const Dataset& base) {
   ARROW_ASSIGN_OR_RAISE(const auto details, table::ReadMemWalDetails(base.manifest()));
   for (const ShardManifest& manifest : manifests) {
-    const std::string shard = manifest.shard_id.ToString();
     const Generation compacted = details.has_value() ? details->CompactedThrough(manifest.shard_id) : Generation(0);
     std::optional<Generation> oldest_in_memory;
     for (const auto& memory : shards) {
-      if (memory.shard == shard && !memory.tables.empty()) oldest_in_memory = memory.tables.back().generation;
+      if (memory.shard == manifest.shard_id && !memory.tables.empty())
+        oldest_in_memory = memory.tables.back().generation;
     }
     for (const auto& sstable : manifest.sstables) {
       if (sstable.generation <= compacted) continue;
       if (oldest_in_memory.has_value() && sstable.generation >= *oldest_in_memory) continue;
+      const std::string shard = manifest.shard_id.ToString();
       return MakeError(
           ErrorKind::kNotSupported,
           fmt::format(
@@ -74,7 +96,7 @@ arrow::Status CheckKeys(const FreshView::Impl& view, const std::vector<const fil
       }
       if (!same)
         return NotSupported("the primary key of {} was changed while shard {} has a writer", view.base->uri(),
-                            memory.shard);
+                            memory.shard.ToString());
     }
   }
   return arrow::Status::OK();
@@ -83,6 +105,7 @@ arrow::Status CheckKeys(const FreshView::Impl& view, const std::vector<const fil
 arrow::Result<std::shared_ptr<const FreshView::Impl>> Assemble(std::vector<ShardMemory> shards,
                                                                const Manifests& manifests,
                                                                std::shared_ptr<Dataset> base) {
+  ARROW_RETURN_NOT_OK(CheckNotOvertaken(manifests, shards));
   ARROW_RETURN_NOT_OK(CheckNothingElse(manifests, shards, *base));
   auto view = std::make_shared<FreshView::Impl>();
   view->base = std::move(base);
@@ -108,7 +131,7 @@ arrow::Result<std::shared_ptr<FreshView>> FreshView::Open(const Dataset& dataset
   const auto registry = WriterRegistry::Of(*dataset.session());
   const auto writers = registry->Writers(dataset.location());
   ARROW_ASSIGN_OR_RAISE(auto shards, ReadMemory(writers));
-  ARROW_ASSIGN_OR_RAISE(const Manifests manifests, ReadManifests(dataset, *registry));
+  ARROW_ASSIGN_OR_RAISE(const Manifests manifests, ReadManifests(dataset, *registry, shards));
   ARROW_ASSIGN_OR_RAISE(auto base, dataset.CheckoutLatest());
   ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(std::move(shards), manifests, std::move(base)));
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
@@ -116,10 +139,11 @@ arrow::Result<std::shared_ptr<FreshView>> FreshView::Open(const Dataset& dataset
 
 arrow::Result<std::shared_ptr<FreshView>> FreshView::OpenForWriter(const ShardWriter& writer) {
   ARROW_ASSIGN_OR_RAISE(auto tables, writer.Snapshot());
-  ARROW_ASSIGN_OR_RAISE(auto manifest, writer.Manifest());
+  ARROW_ASSIGN_OR_RAISE(auto manifest, writer.manifest_store()->Latest());
+  if (!manifest.has_value()) return NotFound("shard {} has no manifest any more", writer.shard_id());
   ARROW_ASSIGN_OR_RAISE(auto base, writer.dataset().CheckoutLatest());
-  ARROW_ASSIGN_OR_RAISE(auto impl,
-                        Assemble({{writer.shard_id(), std::move(tables)}}, {std::move(manifest)}, std::move(base)));
+  ShardMemory memory{manifest->shard_id, writer.epoch(), std::move(tables)};
+  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble({std::move(memory)}, {*std::move(manifest)}, std::move(base)));
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 

@@ -16,7 +16,8 @@ namespace javelin::memwal {
 // What one shard holds in memory, newest generation first; each MemTable bounded to what was visible when the view was
 // made.
 struct ShardMemory {
-  std::string shard;
+  Uuid shard;
+  Epoch epoch;  // of the writer
   std::vector<MemTableView> tables;
 
   // True if one of the first `newer` MemTables holds the key: what is older is out of date, deleted or not.

@@ -307,6 +307,40 @@ TEST(FreshView, SsTablesAreRefusedNotSkipped) {
   });
 }
 
+// What somebody else publishes is seen although the closed writer, which knows older versions, is still held.
+TEST(FreshView, AClosedWriterThatIsHeldHidesNothing) {
+  World world;
+  world.CreateTable(R"([[1, "base"]])");
+  world.Run([&](Process& process) {
+    auto writer = process.Open();
+    const Ticket ticket = Must(writer->PutAsync({Row(2, "a")}));
+    ASSERT_OK(writer->Close());
+    Process peer(world.sim.runtime(), world.store);
+    auto other = peer.Open();
+    ASSERT_OK(AddSsTable(*other->manifest_store(), 1));
+    ExpectError(FreshView::Open(*process.Table()).status(), ErrorKind::kNotSupported, "0123abcd_gen_1");
+    EXPECT_TRUE(ticket.Done());
+  });
+}
+
+// The generations of an overtaken writer mean something else by now.
+TEST(FreshView, AnOvertakenWriterIsNoSource) {
+  World world;
+  world.CreateTable(R"([[1, "base"]])");
+  world.Run([&](Process& process) {
+    auto writer = process.Open();
+    ASSERT_OK(writer->Put({Row(2, "a")}));
+    Process peer(world.sim.runtime(), world.store);
+    auto other = peer.Open();
+    ASSERT_OK(other->Put({Row(3, "theirs")}));
+    ASSERT_OK(AddSsTable(*other->manifest_store(), 1));
+    ASSERT_OK(writer->RefreshManifest().status());
+    const auto kind = ErrorKind::kFencedPeerClaimedEpoch;
+    ExpectError(FreshView::Open(*process.Table()).status(), kind, "another one has claimed epoch 2");
+    ExpectError(FreshView::OpenForWriter(*writer).status(), kind, "close this writer");
+  });
+}
+
 TEST(FreshView, SsTablesBelowTheWatermarkAreInTheBase) {
   World world;
   world.CreateTable(R"([[1, "base"], [2, "compacted"]])");

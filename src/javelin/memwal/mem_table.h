@@ -42,7 +42,7 @@ struct MemTableContext {
   std::optional<RowKeyEncoder> keys;  // absent without a primary key
   // A row may be read once it is durable; false: once it is indexed.
   bool durable_write = true;
-  std::shared_ptr<const MonotonicCount> durable;
+  std::shared_ptr<MonotonicCount> durable;
 };
 
 class MemTable {

@@ -258,10 +258,16 @@ Cell<ShardManifest> ShardManifestStore::CommitUpdate(Epoch epoch, Change change)
   return cell;
 }
 
-arrow::Result<ShardManifest> ShardManifestStore::ClaimEpoch(uint32_t spec_id) {
+arrow::Result<ShardManifest> ShardManifestStore::ClaimEpoch(uint32_t spec_id,
+                                                            const std::optional<ShardManifest>* seen) {
   std::optional<Epoch> tried;  // the epoch of a claim that met another version
   for (int attempt = 0; attempt < kClaimAttempts; ++attempt) {
-    ARROW_ASSIGN_OR_RAISE(std::optional<ShardManifest> tip, impl_->Refresh());
+    std::optional<ShardManifest> tip;
+    if (attempt == 0 && seen != nullptr) {
+      tip = *seen;
+    } else {
+      ARROW_ASSIGN_OR_RAISE(tip, impl_->Refresh());
+    }
     ARROW_ASSIGN_OR_RAISE(ShardManifest claim, impl_->MakeClaim(tip, spec_id, tried));
     arrow::Status written = impl_->Write(claim);
     if (written.ok()) written = impl_->runtime().SyncPoint("open.claimed");

@@ -52,9 +52,10 @@ class ShardManifestStore {
   using Change = std::function<arrow::Result<ShardManifest>(const ShardManifest& base)>;
   Cell<ShardManifest> CommitUpdate(Epoch epoch, Change change);
 
-  // Raises the epoch by one; creates the shard if there is none. Sealed, ClaimLost (another claimer took an epoch >=
+  // Raises the epoch by one; creates the shard if there is none. `seen`: what a refresh answered just now; the first
+  // attempt builds on it instead of asking again. Sealed, ClaimLost (another claimer took an epoch >=
   // ours), InvalidInput (`spec_id` differs from the shard's), VersionConflict (16 lost races), store errors. Context T.
-  arrow::Result<ShardManifest> ClaimEpoch(uint32_t spec_id);
+  arrow::Result<ShardManifest> ClaimEpoch(uint32_t spec_id, const std::optional<ShardManifest>* seen = nullptr);
   // Creates the shard at epoch 0 with its field values; an existing shard with the same spec and values is returned,
   // others are InvalidInput. Context T.
   arrow::Result<ShardManifest> InitializeShard(uint32_t spec_id,

@@ -29,22 +29,16 @@ const ResolvedWriterOptions& ShardWriter::options() const { return impl_->plan.o
 const std::vector<std::string>& ShardWriter::warnings() const { return impl_->plan.warnings; }
 const std::shared_ptr<ShardManifestStore>& ShardWriter::manifest_store() const { return impl_->state->manifests(); }
 
-namespace {
-arrow::Result<ShardManifest> Existing(arrow::Result<std::optional<ShardManifest>> manifest, const std::string& shard) {
-  ARROW_RETURN_NOT_OK(manifest);
-  if (!manifest->has_value()) return NotFound("shard {} has no manifest any more", shard);
-  return std::move(**manifest);
-}
-}  // namespace
-
 arrow::Result<ShardManifest> ShardWriter::Manifest() const {
   ARROW_RETURN_NOT_OK(impl_->state->runtime().CheckProcess());
-  return Existing(impl_->state->manifests()->Latest(), impl_->shard_id);
+  return impl_->state->last_commit();
 }
 
 arrow::Result<ShardManifest> ShardWriter::RefreshManifest() const {
   ARROW_RETURN_NOT_OK(impl_->state->runtime().CheckProcess());
-  return Existing(impl_->state->manifests()->RefreshLatest(), impl_->shard_id);
+  ARROW_ASSIGN_OR_RAISE(auto manifest, impl_->state->manifests()->RefreshLatest());
+  if (!manifest.has_value()) return NotFound("shard {} has no manifest any more", impl_->shard_id);
+  return *std::move(manifest);
 }
 
 WriterStats ShardWriter::stats() const { return impl_->counters.Get(); }

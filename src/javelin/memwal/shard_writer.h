@@ -110,7 +110,8 @@ class ShardWriter {
   // cursor that could not be recorded.
   const std::vector<std::string>& warnings() const;
   const std::shared_ptr<ShardManifestStore>& manifest_store() const;
-  // This writer's own last commit / the durable tip (only the second sees another process's seal) (M10).
+  // The manifest that this writer itself wrote last, without a request / the durable tip: only the second sees what
+  // others committed, such as a seal or a compaction (M10).
   arrow::Result<ShardManifest> Manifest() const;
   arrow::Result<ShardManifest> RefreshManifest() const;
   WriterStats stats() const;  // answers on a poisoned writer

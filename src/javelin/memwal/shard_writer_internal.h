@@ -21,7 +21,7 @@ struct OpenPlan {
   uint32_t spec_id = 0;
   ResolvedWriterOptions options;
   FreezeLimits limits;
-  std::shared_ptr<MemTableContext> context;  // its cursor is set when the writer state is made
+  std::shared_ptr<MemTableContext> context;
   std::vector<std::string> warnings;
 
   // InvalidInput, NotFound (no MemWAL on the table), NotSupported. No request.

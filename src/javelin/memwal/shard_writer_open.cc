@@ -42,37 +42,55 @@ std::vector<std::string> IndexesLeftOut(const Dataset& dataset, const table::Mem
   return warnings;
 }
 
-// Takes the shard, makes its log final and reads it: steps O2 to O5. Each method is one step.
+// Reads the log, takes the shard, makes the log final and reads what came in between: steps O2 to O5. Each method is
+// one step. The log is read before the claim, so that a log which cannot be replayed fails the open while the writer
+// that holds the shard still goes on.
 class Opening {
  public:
   Opening(const Dataset& dataset, OpenPlan& plan, std::shared_ptr<ShardManifestStore> manifests)
-      : dataset_(dataset), plan_(plan), manifests_(std::move(manifests)), resources_(dataset.session()->resources()) {}
+      : dataset_(dataset),
+        plan_(plan),
+        manifests_(std::move(manifests)),
+        resources_(dataset.session()->resources()),
+        log_(resources_, dataset.location().store, manifests_, dataset.location().root, std::nullopt,
+             WalLogOptions{.max_persist_retries = plan.options.max_wal_persist_retries,
+                           .persist_retry_base_delay = plan.options.wal_persist_retry_base_delay}) {}
 
-  arrow::Status Claim() {
-    ARROW_ASSIGN_OR_RAISE(manifest_, manifests_->ClaimEpoch(plan_.spec_id));
-    WalLogOptions options;
-    options.max_persist_retries = plan_.options.max_wal_persist_retries;
-    options.persist_retry_base_delay = plan_.options.wal_persist_retry_base_delay;
-    log_.emplace(resources_, dataset_.location().store, manifests_, dataset_.location().root, manifest_.writer_epoch,
-                 options);
-    state_ = std::make_shared<WriterState>(resources_, manifests_, manifest_.writer_epoch);
-    plan_.context->durable = state_->durable();
-    replay_.emplace(plan_.context, manifest_, plan_.limits);
-    return arrow::Status::OK();
+  // Nothing is written. A shard that nobody held has no log.
+  arrow::Status Read() {
+    ARROW_ASSIGN_OR_RAISE(seen_, manifests_->RefreshLatest());
+    if (!seen_.has_value() || seen_->writer_epoch == Epoch(0) || seen_->status == ShardStatus::kSealed)
+      return arrow::Status::OK();
+    ARROW_ASSIGN_OR_RAISE(tip_, log_.DiscoverTip(*seen_));
+    replay_.emplace(plan_.context, *seen_, plan_.limits);
+    return ReplayLog(WalLog::Range::Of(*seen_, tip_->next, std::exchange(tip_->prefetched, {})));
   }
 
-  // The sentinel comes first: whatever lies below it is replayed, and nothing can land below it later. A shard that
-  // nobody held before needs none.
-  arrow::Status FenceAndReplay() {
-    if (manifest_.writer_epoch == Epoch(1)) return ReplayLog({}, {});
-    if (resources_.runtime->PlantedBug("writer.replay_before_sentinel")) {
-      ARROW_RETURN_NOT_OK(ReplayLog({}, {}));
-      ARROW_ASSIGN_OR_RAISE(const auto sentinel, log_->WriteSentinel(manifest_));
-      next_ = sentinel.position.Next();
-      return arrow::Status::OK();
+  arrow::Status Claim() {
+    ARROW_ASSIGN_OR_RAISE(manifest_, manifests_->ClaimEpoch(plan_.spec_id, &seen_));
+    state_ = std::make_shared<WriterState>(resources_, manifests_, manifest_, plan_.context->durable);
+    return log_.Hold(manifest_.writer_epoch);
+  }
+
+  // Nothing can land below the sentinel any more, so what lies between it and what was read is all that is missing. A
+  // shard that nobody held before needs no sentinel.
+  arrow::Status FenceAndCatchUp() {
+    // The predecessor published an SSTable meanwhile: what was read counts from another cursor.
+    const bool moved = !seen_.has_value() || seen_->current_generation != manifest_.current_generation ||
+                       seen_->replay_after != manifest_.replay_after;
+    if (moved || !replay_.has_value()) {
+      replay_.emplace(plan_.context, manifest_, plan_.limits);
+      tip_.reset();
+      next_ = manifest_.replay_after.Next();
     }
-    ARROW_ASSIGN_OR_RAISE(auto sentinel, log_->WriteSentinel(manifest_));
-    ARROW_RETURN_NOT_OK(ReplayLog(sentinel.position, std::move(sentinel.prefetched)));
+    if (manifest_.writer_epoch == Epoch(1)) return ReplayLog(WalLog::Range::Of(manifest_));
+    ARROW_ASSIGN_OR_RAISE(auto sentinel, log_.WriteSentinel(manifest_, std::move(tip_)));
+    if (!resources_.runtime->PlantedBug("writer.replay_before_sentinel")) {
+      ARROW_RETURN_NOT_OK(ReplayLog({.first = next_,
+                                     .last_seen = manifest_.wal_position_last_seen,
+                                     .end = sentinel.position,
+                                     .prefetched = std::move(sentinel.prefetched)}));
+    }
     next_ = sentinel.position.Next();
     return arrow::Status::OK();
   }
@@ -85,7 +103,7 @@ class Opening {
       state_->durable()->RaiseTo(tables.active()->store().global_end().value());
     }
     state_->ReplaceResident(std::move(tables));
-    log_->SetNextPosition(next_);
+    log_.SetNextPosition(next_);
     return arrow::Status::OK();
   }
 
@@ -100,7 +118,9 @@ class Opening {
       return arrow::Result<ShardManifest>(std::move(next));
     });
     const auto outcome = recorded.Get();
-    if (!outcome.ok()) {
+    if (outcome.ok()) {
+      state_->NoteCommit(*outcome);
+    } else {
       plan_.warnings.push_back(
           fmt::format("the replay cursor could not be recorded ({}): the next open looks longer for the end of the log",
                       outcome.status().message()));
@@ -108,14 +128,14 @@ class Opening {
   }
 
   const std::shared_ptr<WriterState>& state() const { return state_; }
-  WalLog TakeLog() { return std::move(*log_); }
+  WalLog TakeLog() { return std::move(log_); }
 
  private:
-  arrow::Status ReplayLog(std::optional<WalPosition> end, std::vector<BufferPtr> prefetched) {
+  arrow::Status ReplayLog(WalLog::Range range) {
     const auto apply = [this](WalPosition position, WalEntry entry) {
       return replay_->Apply(position, std::move(entry));
     };
-    ARROW_ASSIGN_OR_RAISE(next_, log_->Replay(manifest_, end, std::move(prefetched), apply));
+    ARROW_ASSIGN_OR_RAISE(next_, log_.Replay(std::move(range), apply));
     return arrow::Status::OK();
   }
 
@@ -123,8 +143,10 @@ class Opening {
   OpenPlan& plan_;
   const std::shared_ptr<ShardManifestStore> manifests_;
   const Resources resources_;
-  ShardManifest manifest_;
-  std::optional<WalLog> log_;
+  std::optional<ShardManifest> seen_;  // before the claim
+  std::optional<WalLog::Tip> tip_;     // before the claim
+  ShardManifest manifest_;             // as claimed
+  WalLog log_;
   std::shared_ptr<WriterState> state_;
   std::optional<Replay> replay_;
   WalPosition next_;
@@ -150,6 +172,7 @@ arrow::Result<OpenPlan> OpenPlan::Make(const Dataset& dataset, const std::string
                  plan.options.max_memtable_rows, plan.options.max_memtable_batches};
   ARROW_ASSIGN_OR_RAISE(auto schemas, ShardSchemas::Make(dataset.schema()));
   plan.context = std::make_shared<MemTableContext>();
+  plan.context->durable = std::make_shared<MonotonicCount>();
   plan.context->durable_write = plan.options.durable_write;
   if (schemas.has_key()) {
     ARROW_ASSIGN_OR_RAISE(plan.context->keys, RowKeyEncoder::Make(schemas));
@@ -170,8 +193,10 @@ arrow::Result<std::shared_ptr<ShardWriter>> ShardWriter::Open(const Dataset& dat
       dataset, plan,
       registry->ManifestStore(dataset.location(), plan.shard,
                               ManifestStoreOptions{.scan_batch_size = plan.options.manifest_scan_batch_size}));
+  ARROW_RETURN_NOT_OK(opening.Read());
+  ARROW_RETURN_NOT_OK(runtime.SyncPoint("open.read"));
   ARROW_RETURN_NOT_OK(opening.Claim());
-  ARROW_RETURN_NOT_OK(opening.FenceAndReplay());
+  ARROW_RETURN_NOT_OK(opening.FenceAndCatchUp());
   ARROW_RETURN_NOT_OK(opening.Publish());
   ARROW_RETURN_NOT_OK(runtime.SyncPoint("open.replayed"));
   opening.RecordCursor();

@@ -292,6 +292,61 @@ TEST(ReplayLog, DamageFailsTheOpenAndNamesThePosition) {
       ErrorKind::kWalCorrupt, "null in column 'id'");
 }
 
+// The log is read before anything is claimed: a shard that cannot be opened stays with the writer that has it.
+TEST(ReplayLog, DamageLeavesTheIncumbentAlone) {
+  const auto fails = [](const std::function<void(World&)>& damage, ErrorKind kind) {
+    World world;
+    world.CreateTable();
+    world.Run([&](Process& process) {
+      auto incumbent = process.Open();
+      for (int i = 0; i < 3; ++i) ASSERT_OK(incumbent->Put({Row(i, "x")}));
+      damage(world);
+      Process other(world.sim.runtime(), world.store);
+      const auto before = world.Objects();
+      for (int attempt = 0; attempt < 2; ++attempt) EXPECT_EQ(KindOf(other.TryOpen().status()), kind);
+      EXPECT_EQ(world.Objects(), before);
+      ASSERT_OK(incumbent->Put({Row(9, "goes on")}));
+    });
+  };
+  fails([](World& world) { ASSERT_OK(world.store->raw().Delete(EntryKey(2))); }, ErrorKind::kWalGap);
+  fails([](World& world) { ASSERT_OK(world.store->raw().Put(EntryKey(2), arrow::Buffer::FromString("junk"))); },
+        ErrorKind::kWalCorrupt);
+  fails([](World& world) { ASSERT_OK(world.store->raw().Put(EntryKey(3), arrow::Buffer::FromString(""))); },
+        ErrorKind::kWalCorrupt);
+  fails(
+      [](World& world) {
+        auto entry = EntryOf(1, 1, "[]");
+        entry.schema = arrow::schema({arrow::field("text", arrow::utf8())});
+        entry.batches = {Batch(entry.schema, R"([["x"]])")};
+        WriteEntry(world, 3, entry);
+      },
+      ErrorKind::kWalCorrupt);
+}
+
+// The predecessor appends while the log is read, and between claim and sentinel.
+TEST(ReplayLog, WhatComesWhileTheLogIsReadIsCaughtUp) {
+  // The incumbent's own open passed two of the steps once.
+  const std::pair<const char*, int> steps[] = {{"wal.replay.entry", 1}, {"open.read", 2}, {"open.claimed", 2}};
+  for (const auto& [step, hit] : steps) {
+    World world;
+    world.CreateTable();
+    world.Run([&](Process& process) {
+      auto incumbent = process.Open(Eager());
+      for (int i = 0; i < 3; ++i) ASSERT_OK(incumbent->Put({Row(i, "x")}));
+      Process other(world.sim.runtime(), world.store);
+      world.sim.OnSyncPoint(step, AtHit(hit, SyncAction::Delay(std::chrono::seconds(2))));
+      auto opening = process.runtime().Spawn("open", [&] {
+        auto writer = other.Open();
+        EXPECT_EQ(ReadBack(*writer), "0:x 1:x 2:x 3:late") << step;
+        EXPECT_EQ(writer->memtable_stats().row_count, 4u) << step;
+      });
+      process.runtime().Sleep(std::chrono::seconds(1));
+      ASSERT_OK(incumbent->Put({Row(3, "late")}));
+      opening.Join();
+    });
+  }
+}
+
 // ---- what an open refuses ----
 
 void ExpectRefusedOpen(World& world, Process& process, ErrorKind kind, const std::string& word) {

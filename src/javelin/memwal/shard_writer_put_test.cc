@@ -856,6 +856,7 @@ TEST(Manifest, OwnCommitAndDurableTip) {
     ASSERT_OK(sealed.Get().status());
     EXPECT_EQ(Must(writer->Manifest()).status, ShardStatus::kActive);
     EXPECT_EQ(Must(writer->RefreshManifest()).status, ShardStatus::kSealed);
+    EXPECT_EQ(Must(writer->Manifest()).status, ShardStatus::kActive) << "still what this writer wrote itself";
     ASSERT_OK(writer->Put({Row(1, "a")}));
     ExpectError(process.TryOpen().status(), ErrorKind::kSealed, "sealed");
     ASSERT_OK(writer->Put({Row(2, "b")}));

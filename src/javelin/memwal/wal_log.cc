@@ -25,8 +25,8 @@ bool IsFenced(const arrow::Status& status) {
 struct WalLog::Impl {
   Runtime& runtime() const { return *folder.resources.runtime; }
 
-  arrow::Status Fenced(const WalEntry& entry, WalPosition position) const;
-  arrow::Result<WalEntry> ReadEntry(const BufferPtr& bytes, WalPosition position, Generation* generation) const;
+  arrow::Status Fenced(Epoch other, WalPosition position) const;
+  arrow::Result<WalEntry> ReadEntry(const BufferPtr& bytes, WalPosition position);
   arrow::Status CheckFenceIfPositionIsOld();
   arrow::Status AfterCollision(WalPosition position, uint32_t failures);
   arrow::Status AfterFailure(const arrow::Status& failure, WalPosition position, uint32_t* failures);
@@ -35,13 +35,16 @@ struct WalLog::Impl {
 
   WalFolder folder;
   std::shared_ptr<ShardManifestStore> manifests;
-  Epoch epoch;
+  std::optional<Epoch> epoch;
   WalLogOptions options;
-  arrow::Status terminal;  // the first Fenced error; every later append returns it
+  WalPosition next_read;                                       // where the last replay ended
+  Generation last_generation;                                  // of the entries before that
+  std::optional<std::pair<Epoch, WalPosition>> highest_epoch;  // of the entries read so far
+  arrow::Status terminal;                                      // the first Fenced error; every later append returns it
 };
 
 WalLog::WalLog(Resources resources, std::shared_ptr<ObjectStore> store, std::shared_ptr<ShardManifestStore> manifests,
-               std::string table_root, Epoch epoch, WalLogOptions options) {
+               std::string table_root, std::optional<Epoch> epoch, WalLogOptions options) {
   const Uuid shard = manifests->shard();
   impl_ = std::make_shared<Impl>(
       Impl{.folder = {std::move(resources), std::move(store), shard, ShardPaths(table_root, shard)},
@@ -51,16 +54,24 @@ WalLog::WalLog(Resources resources, std::shared_ptr<ObjectStore> store, std::sha
   impl_->options.read_ahead = std::max(options.read_ahead, 1u);
 }
 
+arrow::Status WalLog::Hold(Epoch epoch) {
+  impl_->epoch = epoch;
+  if (!impl_->highest_epoch.has_value() || impl_->highest_epoch->first <= epoch) return arrow::Status::OK();
+  return impl_->Fenced(impl_->highest_epoch->first, impl_->highest_epoch->second);
+}
+
 arrow::Result<WalLog::Tip> WalLog::DiscoverTip(const ShardManifest& manifest) {
   return WalTipFinder(impl_->folder, impl_->options.prefetch_limit_bytes).Find(manifest);
 }
 
-arrow::Result<WalLog::Sentinel> WalLog::WriteSentinel(const ShardManifest& manifest) {
+arrow::Result<WalLog::Sentinel> WalLog::WriteSentinel(const ShardManifest& manifest, std::optional<Tip> known) {
   const WalTipFinder finder(impl_->folder, impl_->options.prefetch_limit_bytes);
-  ARROW_ASSIGN_OR_RAISE(BufferPtr bytes, EncodeWalEntry({.writer_epoch = impl_->epoch, .fence_sentinel = true}));
-  std::optional<Tip> tip;
+  ARROW_ASSIGN_OR_RAISE(BufferPtr bytes, EncodeWalEntry({.writer_epoch = *impl_->epoch, .fence_sentinel = true}));
+  std::optional<Tip> tip = std::move(known);
   for (int attempt = 0; attempt < kSentinelAttempts; ++attempt) {
-    ARROW_ASSIGN_OR_RAISE(tip, finder.Find(manifest, std::move(tip)));
+    if (attempt > 0 || !tip.has_value()) {
+      ARROW_ASSIGN_OR_RAISE(tip, finder.Find(manifest, std::move(tip)));
+    }
     const WalPosition position = tip->next;
     arrow::Status written = impl_->folder.store->PutIfAbsent(impl_->folder.paths.WalEntry(position), bytes);
     if (IsLostRace(written)) continue;  // the predecessor is still appending
@@ -75,17 +86,17 @@ arrow::Result<WalLog::Sentinel> WalLog::WriteSentinel(const ShardManifest& manif
       tip->next);
 }
 
-arrow::Result<WalPosition> WalLog::Replay(const ShardManifest& manifest, std::optional<WalPosition> end,
-                                          std::vector<BufferPtr> prefetched, const Apply& apply) {
-  WalPosition position = manifest.replay_after.Next();
-  Generation generation(0);
+arrow::Result<WalPosition> WalLog::Replay(Range range, const Apply& apply) {
+  WalPosition position = range.first;
+  if (position != impl_->next_read) impl_->last_generation = Generation(0);
+  const std::optional<WalPosition> end = range.end;
   auto apply_next = [&](const BufferPtr& bytes) -> arrow::Status {
-    ARROW_ASSIGN_OR_RAISE(WalEntry entry, impl_->ReadEntry(bytes, position, &generation));
+    ARROW_ASSIGN_OR_RAISE(WalEntry entry, impl_->ReadEntry(bytes, position));
     ARROW_RETURN_NOT_OK(apply(position, std::move(entry)));
-    position = position.Next();
+    position = impl_->next_read = position.Next();
     return arrow::Status::OK();
   };
-  for (BufferPtr& bytes : prefetched) {
+  for (BufferPtr& bytes : range.prefetched) {
     if (end.has_value() && position >= *end) return position;
     ARROW_RETURN_NOT_OK(apply_next(std::exchange(bytes, nullptr)));
   }
@@ -108,36 +119,40 @@ arrow::Result<WalPosition> WalLog::Replay(const ShardManifest& manifest, std::op
     }
     if (!hole) continue;
     if (impl_->runtime().PlantedBug("wal.gap_read_as_end")) return position;
-    if (end.has_value() || position <= manifest.wal_position_last_seen) return impl_->folder.Gap(position);
+    if (end.has_value() || position <= range.last_seen) return impl_->folder.Gap(position);
     if (!later_exists) return position;
     ARROW_RETURN_NOT_OK(impl_->folder.ConfirmGap(position));
   }
   return position;
 }
 
-arrow::Result<WalEntry> WalLog::Impl::ReadEntry(const BufferPtr& bytes, WalPosition position,
-                                                Generation* generation) const {
+arrow::Result<WalEntry> WalLog::Impl::ReadEntry(const BufferPtr& bytes, WalPosition position) {
   ARROW_RETURN_NOT_OK(runtime().SyncPoint("wal.replay.entry"));
   arrow::Result<WalEntry> entry = DecodeWalEntry(bytes);
   if (!entry.ok()) return folder.At(entry.status(), position);
-  if (entry->writer_epoch > epoch && !runtime().PlantedBug("wal.replay_accepts_higher_epoch"))
-    return Fenced(*entry, position);
+  if (epoch.has_value() && entry->writer_epoch > *epoch && !runtime().PlantedBug("wal.replay_accepts_higher_epoch"))
+    return Fenced(entry->writer_epoch, position);
+  if (!highest_epoch.has_value() || entry->writer_epoch > highest_epoch->first)
+    highest_epoch = {entry->writer_epoch, position};
   if (entry->generation.has_value()) {
-    if (*entry->generation < *generation) {
-      return folder.At(WalCorrupt("generation {} follows generation {}", *entry->generation, *generation), position);
+    if (*entry->generation < last_generation) {
+      return folder.At(WalCorrupt("generation {} follows generation {}; restore the entry, or let an operator decide "
+                                  "what to do with it",
+                                  *entry->generation, last_generation),
+                       position);
     }
-    *generation = *entry->generation;
+    last_generation = *entry->generation;
   }
   return entry;
 }
 
-arrow::Status WalLog::Impl::Fenced(const WalEntry& entry, WalPosition position) const {
+arrow::Status WalLog::Impl::Fenced(Epoch other, WalPosition position) const {
   arrow::Status status =
       MakeError(ErrorKind::kFencedPeerClaimedEpoch,
                 fmt::format("the entry was written in epoch {}, this writer holds epoch {}: another writer took the "
                             "shard over; drop this writer",
-                            entry.writer_epoch, epoch),
-                {{"epoch", fmt::to_string(epoch)}});
+                            other, *epoch),
+                {{"epoch", fmt::to_string(*epoch)}});
   return folder.At(status, position);
 }
 
@@ -150,7 +165,7 @@ arrow::Status WalLog::Impl::Fenced(const WalEntry& entry, WalPosition position) 
 arrow::Result<AppendResult> WalLog::Append(const WalEntry& entry) {
   ARROW_RETURN_NOT_OK(impl_->terminal);
   WalEntry stamped = entry;
-  stamped.writer_epoch = impl_->epoch;
+  stamped.writer_epoch = *impl_->epoch;
   ARROW_ASSIGN_OR_RAISE(BufferPtr bytes, EncodeWalEntry(stamped));
   auto keep_terminal = [&](const arrow::Status& status) {
     if (IsFenced(status)) impl_->terminal = status;
@@ -198,12 +213,12 @@ arrow::Status WalLog::DiscoverNext() {
 
 // Fencing relies on collisions; a writer that slept could find an old slot emptied by a collection of the log.
 arrow::Status WalLog::Impl::CheckFenceIfPositionIsOld() {
-  return manifests->PositionIsYoung() ? arrow::Status::OK() : manifests->CheckFenced(epoch);
+  return manifests->PositionIsYoung() ? arrow::Status::OK() : manifests->CheckFenced(*epoch);
 }
 
 arrow::Status WalLog::Impl::AfterCollision(WalPosition position, uint32_t failures) {
   arrow::Status fence;
-  if (!runtime().PlantedBug("wal.no_fence_check_after_collision")) fence = manifests->CheckFenced(epoch);
+  if (!runtime().PlantedBug("wal.no_fence_check_after_collision")) fence = manifests->CheckFenced(*epoch);
   if (IsFenced(fence)) return fence;
   if (failures > 0) return Poison(position, AlreadyExists("the position is taken after a write of unknown outcome"));
   // Nothing of ours was written. Who cannot ask whether it is fenced must not step over the entry.
@@ -211,7 +226,7 @@ arrow::Status WalLog::Impl::AfterCollision(WalPosition position, uint32_t failur
 }
 
 arrow::Status WalLog::Impl::AfterFailure(const arrow::Status& failure, WalPosition position, uint32_t* failures) {
-  arrow::Status fence = manifests->CheckFenced(epoch);
+  arrow::Status fence = manifests->CheckFenced(*epoch);
   if (IsFenced(fence)) return fence;
   // A fence check that failed itself decides nothing: the entry may exist, so the only ways out are success and poison.
   if (*failures >= options.max_persist_retries) return Poison(position, failure);
@@ -229,9 +244,9 @@ Duration WalLog::Impl::RetryDelay(uint32_t failures) const {
 arrow::Status WalLog::Impl::Poison(WalPosition position, const arrow::Status& cause) const {
   arrow::Status status = MakeError(
       ErrorKind::kFencedPersistenceFailure,
-      fmt::format("epoch {}: the entry may or may not be in the log ({}); open the shard again, replay decides", epoch,
+      fmt::format("epoch {}: the entry may or may not be in the log ({}); open the shard again, replay decides", *epoch,
                   cause.message()),
-      {{"epoch", fmt::to_string(epoch)}});
+      {{"epoch", fmt::to_string(*epoch)}});
   return folder.At(status, position);
 }
 

@@ -32,8 +32,12 @@ struct AppendResult {
 // Used by one task or strand at a time; contexts T and S.
 class WalLog {
  public:
+  // Without an epoch: for reading until Hold.
   WalLog(Resources resources, std::shared_ptr<ObjectStore> store, std::shared_ptr<ShardManifestStore> manifests,
-         std::string table_root, Epoch epoch, WalLogOptions options = {});
+         std::string table_root, std::optional<Epoch> epoch, WalLogOptions options = {});
+
+  // The epoch that the shard was claimed with. Fenced(PeerClaimedEpoch) if an entry read so far is of a higher one.
+  arrow::Status Hold(Epoch epoch);
 
   // First free position above everything that exists, and the entries that finding it already read. WalGap if a
   // position above `replay_after` and below the tip, or known from `wal_position_last_seen`, is missing. Never below
@@ -46,20 +50,32 @@ class WalLog {
   arrow::Result<Tip> DiscoverTip(const ShardManifest& manifest);
 
   // Writes the fence sentinel at the first free position (O3) and returns it with what discovery fetched. Every entry
-  // below it is final then.
+  // below it is final then. `known`: an earlier answer of DiscoverTip, tried before asking again.
   struct Sentinel {
     WalPosition position;
     std::vector<BufferPtr> prefetched;
   };
-  arrow::Result<Sentinel> WriteSentinel(const ShardManifest& manifest);
+  arrow::Result<Sentinel> WriteSentinel(const ShardManifest& manifest, std::optional<Tip> known = {});
 
-  // Calls `apply(position, entry)` for every position after `manifest.replay_after`: up to `end` (exclusive; every one
-  // must exist, else WalGap) or, without `end`, up to the first missing one. Reads `read_ahead` wide. Returns the first
-  // position not read. WalCorrupt: an entry that does not decode or whose generation is below that of an earlier one.
+  // What to read: from `first` up to `end` (exclusive; every position must exist, else WalGap) or, without `end`, up to
+  // the first missing one, which must lie above `last_seen`.
+  struct Range {
+    WalPosition first;
+    WalPosition last_seen;
+    std::optional<WalPosition> end;
+    std::vector<BufferPtr> prefetched;  // raw bytes of `first` and its successors
+
+    // All that the shard's SSTables do not cover.
+    static Range Of(const ShardManifest& manifest, std::optional<WalPosition> end = {},
+                    std::vector<BufferPtr> prefetched = {}) {
+      return {manifest.replay_after.Next(), manifest.wal_position_last_seen, end, std::move(prefetched)};
+    }
+  };
+  // Calls `apply(position, entry)` for every position of the range. Reads `read_ahead` wide. Returns the first position
+  // not read. WalCorrupt: an entry that does not decode or whose generation is below that of one read before.
   // Fenced(PeerClaimedEpoch): an entry of a higher epoch than ours. All name shard and position.
   using Apply = std::function<arrow::Status(WalPosition, WalEntry)>;
-  arrow::Result<WalPosition> Replay(const ShardManifest& manifest, std::optional<WalPosition> end,
-                                    std::vector<BufferPtr> prefetched, const Apply& apply);
+  arrow::Result<WalPosition> Replay(Range range, const Apply& apply);
 
   void SetNextPosition(WalPosition next) { next_ = next; }
   WalPosition next_position() const { return next_; }

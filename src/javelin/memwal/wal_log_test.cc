@@ -71,7 +71,8 @@ class World {
       writer.replayed.push_back(IdOf(entry));
       return arrow::Status::OK();
     };
-    ARROW_ASSIGN_OR_RAISE(WalPosition next, writer.log->Replay(writer.claimed, end, std::move(prefetched), keep));
+    ARROW_ASSIGN_OR_RAISE(WalPosition next,
+                          writer.log->Replay(WalLog::Range::Of(writer.claimed, end, std::move(prefetched)), keep));
     writer.log->SetNextPosition(end.has_value() ? end->Next() : next);
     return writer;
   }
@@ -205,8 +206,9 @@ TEST(WalLog, ReadingAheadKeepsALimitedPrefixInMemory) {
       ids.push_back(IdOf(entry));
       return arrow::Status::OK();
     };
-    EXPECT_EQ(second.log->Replay(second.claimed, tip.next, std::move(tip.prefetched), keep).ValueOrDie(),
-              WalPosition(2'041));
+    EXPECT_EQ(
+        second.log->Replay(WalLog::Range::Of(second.claimed, tip.next, std::move(tip.prefetched)), keep).ValueOrDie(),
+        WalPosition(2'041));
     ASSERT_EQ(ids.size(), 40u);
     for (int i = 0; i < 40; ++i) EXPECT_EQ(ids[i], i + 1);
     EXPECT_EQ(second.store->TakeCounts().size(), 24u);
@@ -300,7 +302,7 @@ TEST(WalLog, ASuccessorThatAppearsDuringAReplayIsNoGap) {
     });
     auto ignore = [](WalPosition, WalEntry) { return arrow::Status::OK(); };
     EXPECT_KIND(kFencedPeerClaimedEpoch, "position 2",
-                writer.log->Replay(writer.claimed, std::nullopt, {}, ignore).status());
+                writer.log->Replay(WalLog::Range::Of(writer.claimed, std::nullopt, {}), ignore).status());
   });
 }
 
@@ -332,11 +334,13 @@ TEST(WalLog, WithoutASentinelTheLogEndsAtTheFirstMissingPosition) {
       ids.push_back(IdOf(entry));
       return arrow::Status::OK();
     };
-    EXPECT_EQ(writer.log->Replay(writer.claimed, std::nullopt, {}, keep).ValueOrDie(), WalPosition(21));
+    EXPECT_EQ(writer.log->Replay(WalLog::Range::Of(writer.claimed, std::nullopt, {}), keep).ValueOrDie(),
+              WalPosition(21));
     EXPECT_EQ(ids.size(), 20u);
     EXPECT_EQ(writer.store->TakeRequests().size(), 33u);  // 1, then two windows of 16
     world.Delete(5);
-    EXPECT_KIND(kWalGap, "position 5", writer.log->Replay(writer.claimed, std::nullopt, {}, keep).status());
+    EXPECT_KIND(kWalGap, "position 5",
+                writer.log->Replay(WalLog::Range::Of(writer.claimed, std::nullopt, {}), keep).status());
   });
 }
 
@@ -468,7 +472,7 @@ TEST(WalLog, ReplayRefusesHigherEpochs) {
       ids.push_back(IdOf(entry));
       return arrow::Status::OK();
     };
-    arrow::Status status = writer.log->Replay(writer.claimed, std::nullopt, {}, keep).status();
+    arrow::Status status = writer.log->Replay(WalLog::Range::Of(writer.claimed, std::nullopt, {}), keep).status();
     EXPECT_KIND(kFencedPeerClaimedEpoch, "position 2", status);
     EXPECT_EQ(FieldsOf(status).at("epoch"), "1");
     EXPECT_THAT(ids, ElementsAre(1));
@@ -512,7 +516,8 @@ TEST(WalLog, ReplayHandsOnWhatItsCallerSays) {
     auto stop = [](WalPosition position, WalEntry) {
       return position == WalPosition(2) ? Backpressure("full") : arrow::Status::OK();
     };
-    EXPECT_KIND(kBackpressure, "full", second.log->Replay(second.claimed, WalPosition(3), {}, stop).status());
+    EXPECT_KIND(kBackpressure, "full",
+                second.log->Replay(WalLog::Range::Of(second.claimed, WalPosition(3), {}), stop).status());
   });
 }
 
@@ -753,7 +758,7 @@ TEST(WalLogPlantedBugs, ReplayAcceptsHigherEpoch) {
     Writer writer = world.Claim();
     world.PutEntry(1, 2, 1);
     auto ignore = [](WalPosition, WalEntry) { return arrow::Status::OK(); };
-    EXPECT_TRUE(writer.log->Replay(writer.claimed, std::nullopt, {}, ignore).ok());
+    EXPECT_TRUE(writer.log->Replay(WalLog::Range::Of(writer.claimed, std::nullopt, {}), ignore).ok());
   });
 }
 

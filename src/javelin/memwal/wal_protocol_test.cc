@@ -81,7 +81,7 @@ class ShardFight {
       replayed.insert(IdOf(entry));
       return arrow::Status::OK();
     };
-    auto next = log.Replay(*claimed, end, std::move(prefetched), keep);
+    auto next = log.Replay(WalLog::Range::Of(*claimed, end, std::move(prefetched)), keep);
     if (!next.ok()) return CheckRefusal(next.status());
     for (const auto& [id, position] : acknowledged_before) {
       if (!replayed.contains(id)) Violated(fmt::format("epoch {} opened without row {}", claimed->writer_epoch, id));

@@ -10,12 +10,26 @@ uint64_t ResidentSet::frozen_bytes() const {
   return bytes;
 }
 
-WriterState::WriterState(Resources resources, std::shared_ptr<ShardManifestStore> manifests, Epoch epoch)
+WriterState::WriterState(Resources resources, std::shared_ptr<ShardManifestStore> manifests, ShardManifest claimed,
+                         std::shared_ptr<MonotonicCount> durable)
     : resources_(std::move(resources)),
       manifests_(std::move(manifests)),
-      epoch_(epoch),
+      epoch_(claimed.writer_epoch),
+      durable_(std::move(durable)),
       waiters_(*resources_.runtime),
+      commit_mutex_(*resources_.runtime),
+      last_commit_(std::move(claimed)),
       resident_mutex_(*resources_.runtime) {}
+
+ShardManifest WriterState::last_commit() const {
+  std::lock_guard lock(commit_mutex_);
+  return last_commit_;
+}
+
+void WriterState::NoteCommit(const ShardManifest& committed) {
+  std::lock_guard lock(commit_mutex_);
+  if (committed.version > last_commit_.version) last_commit_ = committed;
+}
 
 std::shared_ptr<const ResidentSet> WriterState::resident() const {
   std::lock_guard lock(resident_mutex_);

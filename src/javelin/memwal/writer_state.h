@@ -30,12 +30,18 @@ struct ResidentSet {
 
 class WriterState {
  public:
-  WriterState(Resources resources, std::shared_ptr<ShardManifestStore> manifests, Epoch epoch);
+  // `claimed`: the manifest version that made the epoch ours.
+  WriterState(Resources resources, std::shared_ptr<ShardManifestStore> manifests, ShardManifest claimed,
+              std::shared_ptr<MonotonicCount> durable);
 
   Runtime& runtime() const { return *resources_.runtime; }
   const Resources& resources() const { return resources_; }
   const std::shared_ptr<ShardManifestStore>& manifests() const { return manifests_; }
   Epoch epoch() const { return epoch_; }
+
+  // The manifest version that this writer wrote last, whatever the store object has seen since (row M10).
+  ShardManifest last_commit() const;
+  void NoteCommit(const ShardManifest& committed);
 
   // Batches in the log, by global number.
   const std::shared_ptr<MonotonicCount>& durable() const { return durable_; }
@@ -70,10 +76,12 @@ class WriterState {
   const Resources resources_;
   const std::shared_ptr<ShardManifestStore> manifests_;
   const Epoch epoch_;
-  const std::shared_ptr<MonotonicCount> durable_ = std::make_shared<MonotonicCount>();
+  const std::shared_ptr<MonotonicCount> durable_;
   PoisonLatch poison_;
   std::atomic<bool> ended_{false};
   WaitList waiters_;
+  mutable Mutex commit_mutex_;
+  ShardManifest last_commit_;  // guarded by commit_mutex_
   mutable Mutex resident_mutex_;
   std::shared_ptr<const ResidentSet> resident_;  // guarded by resident_mutex_; never null after the open
 };
