@@ -67,39 +67,46 @@ struct Row {
   std::string what;
   Operation other;
   // Verdict for ours = Append, Overwrite, CreateIndex of a user index on field 1 over fragments {0, 1}, CreateIndex of
-  // MemWAL.
+  // MemWAL, Update of rows of fragment 0, removal of fragment 1 and new rows.
   std::string verdicts;
 };
 
 std::vector<Row> Matrix() {
   return {
-      {"append", Append{}, "...."},
-      {"overwrite", Overwrite{}, "XrXX"},
-      {"another index", CreateIndex{{Index("other", {2})}, {}}, "...."},
-      {"the same index", CreateIndex{{Index("mine", {1})}, {}}, "..r."},
-      {"that index dropped", CreateIndex{{}, {Index("mine", {1})}}, "..r."},
-      {"MemWAL installed", CreateIndex{{kMemWal}, {}}, "...r"},
-      {"MemWAL dropped", CreateIndex{{}, {kMemWal}}, "...r"},
-      {"delete", Delete{{WithId(0)}, {FragmentId(1)}}, "...."},
-      {"update of rows", Update{{FragmentId(1)}, {WithId(0)}, {WithId(0)}, {}, {}, false}, "...."},
-      {"update of rows with progress", Update{{}, {}, {}, {}, {kProgress}, false}, "...."},
-      {"update of another column", Columns({0}, {2}), "...."},
-      {"rewrite of covered fragments", Rewrite{{FragmentId(1), FragmentId(2)}}, "..r."},
-      {"rewrite of other fragments", Rewrite{{FragmentId(2)}}, "...."},
-      {"merge that keeps nullability", Merge{true}, "...r"},
-      {"merge that does not", Merge{false}, "r..r"},
-      {"project that keeps nullability", Project{true}, "...."},
-      {"project that does not", Project{false}, "r..."},
-      {"restore", Restore{}, "X.XX"},
-      {"reserve fragments", ReserveFragments{3}, "...."},
-      {"update config", Config({"k"}), "...."},
-      {"replacement of the indexed field", DataReplacement{{{FragmentId(0), {FieldId(1)}}}}, "..r."},
-      {"replacement of another field", DataReplacement{{{FragmentId(0), {FieldId(2)}}}}, "...."},
-      {"MemWAL progress alone", UpdateMemWalState{{kProgress}}, "XX.."},
-      {"clone", Clone{}, "XXXX"},
-      {"update bases", UpdateBases{}, "...."},
-      {"data overlay", DataOverlay{}, "..rr"},
-      {"unknown operation", UnknownOperation{116}, "XXXX"},
+      {"append", Append{{WithId(0)}}, "....."},
+      {"overwrite", Overwrite{}, "XrXXX"},
+      {"another index", CreateIndex{{Index("other", {2})}, {}}, "....."},
+      {"the same index", CreateIndex{{Index("mine", {1})}, {}}, "..r.."},
+      {"that index dropped", CreateIndex{{}, {Index("mine", {1})}}, "..r.."},
+      {"MemWAL installed", CreateIndex{{kMemWal}, {}}, "...r."},
+      {"MemWAL dropped", CreateIndex{{}, {kMemWal}}, "...r."},
+      {"delete in a fragment of ours", Delete{{WithId(0)}, {}}, "....r"},
+      {"delete in the fragment we remove", Delete{{WithId(1)}, {}}, "....r"},
+      {"delete of a whole fragment of ours", Delete{{}, {FragmentId(0)}}, "....r"},
+      {"delete elsewhere", Delete{{WithId(2)}, {FragmentId(3)}}, "....."},
+      {"update of rows", Update{{FragmentId(1)}, {WithId(0)}, {WithId(0)}, {}, {}, false}, "....r"},
+      {"update that removes a fragment of ours", Update{{FragmentId(0)}, {}, {WithId(0)}, {}, {}, false}, "....r"},
+      {"update elsewhere", Update{{FragmentId(3)}, {WithId(2)}, {WithId(0)}, {}, {}, false}, "....."},
+      {"update that found no row for its keys", Update{{}, {}, {WithId(0)}, {}, {}, false, true}, "....r"},
+      {"update of rows with progress", Update{{}, {}, {}, {}, {kProgress}, false}, "....."},
+      {"update of another column", Columns({0}, {2}), "....r"},
+      {"rewrite of covered fragments", Rewrite{{FragmentId(1), FragmentId(2)}}, "..r.r"},
+      {"rewrite of other fragments", Rewrite{{FragmentId(2)}}, "....."},
+      {"merge that keeps nullability", Merge{true}, "...rr"},
+      {"merge that does not", Merge{false}, "r..rr"},
+      {"project that keeps nullability", Project{true}, "....."},
+      {"project that does not", Project{false}, "r...r"},
+      {"restore", Restore{}, "X.XXX"},
+      {"reserve fragments", ReserveFragments{3}, "....."},
+      {"update config", Config({"k"}), "....."},
+      {"replacement of the indexed field", DataReplacement{{{FragmentId(0), {FieldId(1)}}}}, "..r.r"},
+      {"replacement of another field", DataReplacement{{{FragmentId(0), {FieldId(2)}}}}, "....r"},
+      {"replacement in another fragment", DataReplacement{{{FragmentId(2), {FieldId(2)}}}}, "....."},
+      {"MemWAL progress alone", UpdateMemWalState{{kProgress}}, "XX..."},
+      {"clone", Clone{}, "XXXXX"},
+      {"update bases", UpdateBases{}, "....."},
+      {"data overlay", DataOverlay{}, "..rrr"},
+      {"unknown operation", UnknownOperation{116}, "XXXXX"},
   };
 }
 
@@ -108,7 +115,8 @@ TEST(Conflicts, EveryPair) {
       {"Append", Append{}},
       {"Overwrite", Overwrite{}},
       {"CreateIndex", CreateIndex{{Index("mine", {1}, {{0, 1}})}, {}}},
-      {"CreateIndex of MemWAL", CreateIndex{{kMemWal}, {}}}};
+      {"CreateIndex of MemWAL", CreateIndex{{kMemWal}, {}}},
+      {"Update", Update{{FragmentId(1)}, {WithId(0)}, {WithId(0)}, {}, {}}}};
   std::set<size_t> seen;
   for (const Row& row : Matrix()) {
     seen.insert(row.other.index());
@@ -158,6 +166,37 @@ TEST(Conflicts, ColumnsRewrittenInPlaceLeaveTheCoverage) {
   const auto& indices = std::get<CreateIndex>(ours.operation).new_indices;
   EXPECT_EQ(CoverageOf(indices[0]), OffsetSet::FromUnsorted({0}));
   EXPECT_EQ(indices[1].encoded, Index("second", {2}, {{0, 1}}).encoded);
+}
+
+Update Progress(std::vector<CompactedSsTable> compacted, std::vector<Fragment> updated = {}) {
+  Update update;
+  update.compacted_sstables = std::move(compacted);
+  update.updated_fragments = std::move(updated);
+  return update;
+}
+
+TEST(Conflicts, ProgressMustStillBeProgress) {
+  const Uuid shard = Uuid::Random(1, 1), another = Uuid::Random(2, 2);
+  const Update ours = Progress({{another, Generation(9)}, {shard, Generation(5)}});
+  for (uint64_t generation : {1u, 4u, 5u, 6u}) {
+    const std::vector<CompactedSsTable> theirs = {{shard, Generation(generation)}};
+    const char expected = generation < 5 ? 'r' : 'X';
+    EXPECT_EQ(Verdict(ours, Progress(theirs)), expected) << generation;
+    EXPECT_EQ(Verdict(ours, UpdateMemWalState{theirs}), expected) << generation;
+    EXPECT_EQ(Verdict(Progress({{another, Generation(5)}}), Progress(theirs)), '.');
+    EXPECT_EQ(Verdict(Progress({{another, Generation(5)}}), UpdateMemWalState{theirs}), '.');
+    EXPECT_EQ(Verdict(Progress({}), UpdateMemWalState{theirs}), '.');
+  }
+  // Never is worse than again, whichever is found first.
+  EXPECT_EQ(Verdict(Progress({{shard, Generation(5)}}, {WithId(0)}), Progress({{shard, Generation(5)}}, {WithId(0)})),
+            'X');
+}
+
+TEST(Conflicts, AnUpdateThatOnlyRecordsProgressMeetsNoRows) {
+  const Update ours = Progress({kProgress});
+  EXPECT_EQ(Verdict(ours, Delete{{WithId(0)}, {FragmentId(1)}}), '.');
+  EXPECT_EQ(Verdict(ours, Update{{}, {WithId(0)}, {WithId(0)}, {}, {}, false, true}), '.');
+  EXPECT_EQ(Verdict(ours, DataOverlay{}), '.');
 }
 
 TEST(Conflicts, OperationsThatWeDoNotCommit) {

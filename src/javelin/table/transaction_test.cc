@@ -71,6 +71,38 @@ TEST(Transaction, CreateIndexKeepsEntriesByteForByte) {
   EXPECT_THAT(back.new_indices[0].fields, ElementsAre(FieldId(3)));
 }
 
+TEST(Transaction, UpdateSurvives) {
+  Fragment masked = OneFile(3, 10);
+  masked.deletion_file = {DeletionFileType::kBitmap, 4, 77, 2, std::nullopt};
+  Fragment fresh = OneFile(0, 6);
+  fresh.files[0].fields = {2, -2, 1};
+  fresh.files[0].column_indices = {0, 1, 2};
+  Update update;
+  update.removed_fragment_ids = {FragmentId(7), FragmentId(8)};
+  update.updated_fragments = {masked};
+  update.new_fragments = {fresh};
+  update.compacted_sstables = {{Uuid::Random(1, 2), Generation(5)}};
+  const Transaction transaction = RoundTrip(Of(update));
+  const auto& back = std::get<Update>(transaction.operation);
+  EXPECT_EQ(back.removed_fragment_ids, update.removed_fragment_ids);
+  EXPECT_EQ(back.updated_fragments, update.updated_fragments);
+  EXPECT_EQ(back.new_fragments, update.new_fragments);
+  EXPECT_EQ(back.compacted_sstables, update.compacted_sstables);
+  EXPECT_FALSE(back.rewrites_columns || back.guards_inserted_keys);
+  wire::Transaction message;
+  ASSERT_TRUE(message.ParseFromString(EncodeTransaction(Of(update)).ValueOrDie()));
+  EXPECT_THAT(message.update().fields_for_preserving_frag_bitmap(), ElementsAre(1, 2));
+  EXPECT_EQ(message.update().update_mode(), wire::Transaction::Update::REWRITE_ROWS);
+}
+
+TEST(Transaction, UpdatesInPlaceAreNotOurs) {
+  Update columns, guarded;
+  columns.rewrites_columns = true;
+  guarded.guards_inserted_keys = true;
+  for (const Update& update : {columns, guarded})
+    ExpectError(EncodeTransaction(Of(update)).status(), ErrorKind::kNotSupported, "Update");
+}
+
 TEST(Transaction, FileName) {
   EXPECT_EQ(TransactionFileName(Of(Append{})), "4-acdb6f01-8891-44e4-b095-94f88eeb77e6.txn");
 }
@@ -114,6 +146,7 @@ TEST(Transaction, OperationsOfOthers) {
         u->add_fields_modified(4);
         *u->add_compacted_sstables() = Compacted(9);
         u->set_update_mode(wire::Transaction::Update::REWRITE_COLUMNS);
+        u->mutable_inserted_rows();
       },
       "Update");
   EXPECT_THAT(update.removed_fragment_ids, ElementsAre(FragmentId(1)));
@@ -122,6 +155,7 @@ TEST(Transaction, OperationsOfOthers) {
   EXPECT_THAT(update.fields_modified, ElementsAre(FieldId(4)));
   EXPECT_EQ(update.compacted_sstables[0].generation, Generation(9));
   EXPECT_TRUE(update.rewrites_columns);
+  EXPECT_TRUE(update.guards_inserted_keys);
 
   const auto rewrite = Decoded<Rewrite>(
       [](auto& m) {
