@@ -292,10 +292,16 @@ class LanceDataset:
     # ---- versions ----
 
     def versions(self) -> List[Dict[str, Any]]:
-        """All versions, oldest first: dicts with ``version`` (int) and ``timestamp`` (datetime, local time)."""
+        """All versions, oldest first: dicts with ``version`` (int), ``timestamp`` (datetime, local time) and ``metadata``, a dict
+        of decimal texts: ``total_rows``, ``total_fragments``, ``total_data_files``, ``total_files_size`` (bytes),
+        ``total_data_file_rows``, ``total_deletion_files`` and ``total_deletion_file_rows``, as far as the manifests say."""
         return [
-            {"version": version, "timestamp": datetime.fromtimestamp(nanoseconds // 1000 / 1e6)}
-            for version, nanoseconds in self._core.versions()
+            {
+                "version": version,
+                "timestamp": datetime.fromtimestamp(nanoseconds // 1000 / 1e6),
+                "metadata": {name: str(number) for name, number in holds.items()},
+            }
+            for version, nanoseconds, holds in self._core.versions()
         ]
 
     def checkout_version(self, version: int) -> "LanceDataset":

@@ -94,11 +94,23 @@ Handle<Dataset> WriteNext(const Handle<Dataset>& self, const nb::object& data, c
   return Handle<Dataset>(self.session(), Unwrap(std::move(written)));
 }
 
+nb::dict ToDict(const table::ManifestSummary& summary) {
+  nb::dict dict;
+  dict["total_data_file_rows"] = summary.data_file_rows;
+  dict["total_data_files"] = summary.data_files;
+  dict["total_deletion_file_rows"] = summary.deleted_rows;
+  dict["total_deletion_files"] = summary.deletion_files;
+  dict["total_files_size"] = summary.data_file_bytes;
+  dict["total_fragments"] = summary.fragments;
+  dict["total_rows"] = summary.rows;
+  return dict;
+}
+
 nb::list Versions(const Handle<Dataset>& self) {
   const Dataset& dataset = *self;
   nb::list versions;
   for (const auto& info : Unwrap(WithoutGil([&] { return dataset.Versions(); }))) {
-    versions.append(nb::make_tuple(info.version.value(), info.timestamp_ns));
+    versions.append(nb::make_tuple(info.version.value(), info.timestamp_ns, ToDict(info.summary)));
   }
   return versions;
 }
@@ -158,7 +170,8 @@ void RegisterDataset(nb::module_& module) {
              return Unwrap(WithoutGil([&] { return dataset.CountRows(); }));
            })
       .def("take", &Take, nb::arg("rows"), nb::arg("columns").none())
-      .def("versions", &Versions, "Pairs of version and time of its commit in nanoseconds since the Unix epoch.")
+      .def("versions", &Versions,
+           "Version, time of its commit in nanoseconds since the Unix epoch, what it holds (a dict of numbers).")
       .def("checkout", &Checkout, nb::arg("version"))
       .def("latest", &Latest);
 }

@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, PACKAGE
+from conftest import BUILD, PACKAGE, run_python
+
+import javelin
 
 SCRIPT = pathlib.Path(__file__).with_name("parity_script.py")
 
@@ -40,3 +42,21 @@ def test_existing_code_gets_the_same_answers(tmp_path):
     different = {name: (ours[name], theirs[name]) for name in theirs if not fits(ours[name], theirs[name])}
     assert {name: different[name] for name in different if name not in ON_PURPOSE} == {}
     assert set(ON_PURPOSE) <= set(different), "no longer different"
+
+
+@pytest.mark.interop
+def test_versions_of_a_table_with_deleted_rows_hold_the_same(uri):
+    theirs = run_python(
+        """
+        import json, sys, lance, pyarrow as pa
+        ds = lance.write_dataset(pa.table({"a": range(10)}), sys.argv[1], max_rows_per_file=4)
+        ds.delete("a in (1, 2, 5)")
+        ds.insert(pa.table({"a": range(3)}))
+        ds.delete("a >= 8")
+        print(json.dumps([entry["metadata"] for entry in ds.versions()]))
+        """,
+        uri,
+    ).stdout
+    ours = [entry["metadata"] for entry in javelin.dataset(uri).versions()]
+    assert ours == json.loads(theirs)
+    assert (ours[3]["total_rows"], ours[3]["total_deletion_file_rows"]) == ("8", "3")

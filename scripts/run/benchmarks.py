@@ -20,7 +20,8 @@ FOLDER = ROOT / "bench"
 
 @dataclasses.dataclass
 class Measurement:
-    """One line of the table. `ratio` says how many times better ours is: above 1 = better than the peer."""
+    """One line of the table. `ratio` says how many times better ours is: above 1 = better than the peer. `goal` is what ours
+    must reach: at most where lower is better, at least where higher is."""
 
     bench: str
     case: str
@@ -29,6 +30,12 @@ class Measurement:
     ours: float
     peer: float | None
     ratio: float | None
+    goal: float | None = None
+
+    def missed(self) -> bool:
+        if self.goal is None:
+            return False
+        return not (self.ours <= self.goal if self.better == "lower" else self.ours >= self.goal)
 
 
 class Report:
@@ -38,15 +45,16 @@ class Report:
         self.bench = bench
         self.measurements: list[Measurement] = []
 
-    def add(self, case: str, ours: float, peer: float | None, unit: str, better: str) -> None:
-        """One figure of ours against the peer's; `peer` is None where the peer has no such thing."""
+    def add(self, case: str, ours: float, peer: float | None, unit: str, better: str, goal: float | None = None) -> None:
+        """One figure of ours against the peer's; `peer` is None where the peer has no such thing. A `goal` that ours misses
+        makes scripts/bench fail."""
         if better not in ("lower", "higher"):
             raise ValueError(f"better is '{better}', not 'lower' or 'higher'")
         ratio = None
         if peer is not None:
             over, under = (peer, ours) if better == "lower" else (ours, peer)
             ratio = over / under if under else None
-        self.measurements.append(Measurement(self.bench, case, unit, better, ours, peer, ratio))
+        self.measurements.append(Measurement(self.bench, case, unit, better, ours, peer, ratio, goal))
 
     def time(self, case: str, ours, peer=None, repeats: int = 5) -> None:
         """Median seconds of the two callables, run in turn so that both meet the same state of the machine."""
@@ -94,15 +102,33 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
+def goal_text(measurement: Measurement) -> str:
+    if measurement.goal is None:
+        return "-"
+    sign = "<=" if measurement.better == "lower" else ">="
+    return f"{sign} {number(measurement.goal)} {'MISSED' if measurement.missed() else 'met'}"
+
+
 def print_table(measurements: list[Measurement]) -> None:
-    rows = [("case", "ours", "peer", "unit", "ratio")]
+    rows = [("case", "ours", "peer", "unit", "ratio", "goal")]
     for measurement in measurements:
         ratio = "-" if measurement.ratio is None else f"{measurement.ratio:.2f}x"
-        rows.append((measurement.case, number(measurement.ours), number(measurement.peer), measurement.unit, ratio))
+        rows.append((measurement.case, number(measurement.ours), number(measurement.peer), measurement.unit, ratio,
+                     goal_text(measurement)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))]
         print("  ".join(cells))
+
+
+def conclude(measured: list[Measurement], failed: list[str]) -> int:
+    """The last lines and the exit code: 0 only if something was measured, every benchmark ran and every goal was met."""
+    missed = [measurement for measurement in measured if measurement.missed()]
+    for measurement in missed:
+        print(f"MISSED {measurement.bench}: {measurement.case}: {number(measurement.ours)} {measurement.unit}, goal "
+              f"{goal_text(measurement)}")
+    print(f"{len(measured)} figures measured, {len(failed)} benchmarks failed, {len(missed)} goals missed")
+    return 0 if measured and not failed and not missed else 1
 
 
 def version_of(package: str) -> str | None:
@@ -154,8 +180,7 @@ def main() -> int:
         document = {"surroundings": surroundings(), "failed": failed,
                     "measurements": [dataclasses.asdict(measurement) for measurement in measured]}
         options.json.write_text(json.dumps(document, indent=2) + "\n")
-    print(f"{len(measured)} figures measured, {len(failed)} benchmarks failed")
-    return 0 if measured and not failed else 1
+    return conclude(measured, failed)
 
 
 if __name__ == "__main__":

@@ -109,3 +109,20 @@ def test_ratio_above_one_means_better_for_every_unit():
     assert [measurement.ratio for measurement in report.measurements] == [3.0, 3.0, None]
     with pytest.raises(ValueError):
         report.add("wrong", ours=1, peer=1, unit="s", better="less")
+
+
+@pytest.mark.parametrize(
+    ("ours", "better", "goal", "exit_code"),
+    [
+        (3.0, "lower", 3.0, 0), (3.1, "lower", 3.0, 1), (28.8, "higher", 28.8, 0), (28.7, "higher", 28.8, 1),
+        (float("nan"), "lower", 3.0, 1), (9.0, "lower", None, 0),
+    ],
+)
+def test_a_missed_goal_fails_the_benchmarks(capsys, ours, better, goal, exit_code):
+    report = benchmarks.Report("b")
+    report.add("a figure", ours=ours, peer=None, unit="s", better=better, goal=goal)
+    benchmarks.print_table(report.measurements)
+    assert benchmarks.conclude(report.measurements, []) == exit_code
+    assert ("MISSED" in capsys.readouterr().out) == bool(exit_code)
+    assert benchmarks.conclude(report.measurements, ["another"]) == 1
+    assert benchmarks.conclude([], []) == 1

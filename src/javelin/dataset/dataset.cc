@@ -115,7 +115,7 @@ arrow::Result<std::vector<Dataset::VersionInfo>> Dataset::Versions() const {
   std::vector<VersionInfo> versions;
   for (const table::ManifestName& name : names) {
     ARROW_ASSIGN_OR_RAISE(const table::LoadedManifest loaded, table::LoadVersion(state_->location, name));
-    versions.push_back({name.version, loaded.manifest->timestamp_ns});
+    versions.push_back({name.version, loaded.manifest->timestamp_ns, table::Summarize(*loaded.manifest)});
   }
   return versions;
 }

@@ -19,11 +19,11 @@
 #include "javelin/dataset/session.h"
 #include "javelin/file/data_file_reader.h"
 #include "javelin/file/schema.h"
+#include "javelin/table/manifest.h"
 
 namespace javelin {
 
 namespace table {
-struct Manifest;     // table/manifest.h
 struct Transaction;  // table/transaction.h
 }  // namespace table
 
@@ -107,8 +107,10 @@ class Dataset {
 
   struct VersionInfo {
     TableVersion version;
-    int64_t timestamp_ns = 0;
+    int64_t timestamp_ns = 0;  // since the Unix epoch
+    table::ManifestSummary summary;
   };
+  // All versions, oldest first; reads every manifest.
   arrow::Result<std::vector<VersionInfo>> Versions() const;
   arrow::Result<std::shared_ptr<Dataset>> Checkout(TableVersion version) const;
   arrow::Result<std::shared_ptr<Dataset>> CheckoutLatest() const;

@@ -106,6 +106,15 @@ TEST_P(Datasets, VersionsAndCheckout) {
   ASSERT_THAT(versions, SizeIs(3));
   for (size_t i = 0; i < versions.size(); ++i) EXPECT_EQ(versions[i].version, TableVersion(i + 1));
   EXPECT_LE(versions[0].timestamp_ns, versions[2].timestamp_ns);
+  for (size_t i = 0; i < versions.size(); ++i) {
+    const table::ManifestSummary& summary = versions[i].summary;
+    EXPECT_EQ(summary.fragments, i + 1);
+    EXPECT_EQ(summary.data_files, i + 1);
+    EXPECT_EQ(summary.data_file_rows, 2 * (i + 1));
+    EXPECT_EQ(summary.rows, 2 * (i + 1));
+    EXPECT_GT(summary.data_file_bytes, 100 * (i + 1));
+    EXPECT_EQ(summary.deletion_files + summary.deleted_rows, 0u);
+  }
   ASSERT_OK_AND_ASSIGN(const auto second, first->Checkout(TableVersion(2)));
   EXPECT_EQ(world_.Rows(*second), MakeRows(0, 4));
   ASSERT_OK_AND_ASSIGN(const auto latest, first->CheckoutLatest());

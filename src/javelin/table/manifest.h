@@ -96,4 +96,15 @@ struct Manifest {
   const IndexEntry* FindIndex(std::string_view name) const;
 };
 
+// How much a version holds, as far as its manifest says: what it does not know (0 above) counts as 0.
+struct ManifestSummary {
+  uint64_t fragments = 0, data_files = 0, deletion_files = 0;
+  uint64_t data_file_bytes = 0;
+  uint64_t data_file_rows = 0;  // deleted ones included
+  uint64_t deleted_rows = 0;
+  uint64_t rows = 0;
+  friend bool operator==(const ManifestSummary&, const ManifestSummary&) = default;
+};
+ManifestSummary Summarize(const Manifest& manifest);
+
 }  // namespace javelin::table
