@@ -238,7 +238,8 @@ TEST_P(Datasets, NullsWhereTheTableForbidsThemAreRefusedAndLeaveNoFile) {
   const BatchPtr good = OneColumn("id", arrow::MakeArrayFromScalar(arrow::Int64Scalar(1), 2).ValueOrDie());
   const BatchPtr bad = OneColumn("id", builder.Finish().ValueOrDie());
   const auto reader = ReaderOf({good, bad});
-  ExpectError(dataset->Append(*reader, {.max_rows_per_file = 2}).status(), ErrorKind::kInvalidInput, "'id' has a null");
+  ExpectError(dataset->Append(*reader, {.max_rows_per_file = 2}).status(), ErrorKind::kInvalidInput,
+              "'id' has a null, which the table forbids; give every row a value");
   ASSERT_OK_AND_ASSIGN(const ListPage files, ListAll(world_.inner(), {.prefix = "t/data/"}));
   EXPECT_THAT(files.objects, SizeIs(1));
   // Without nulls, a nullable column fits a column that must not be null.

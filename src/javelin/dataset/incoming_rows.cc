@@ -41,8 +41,8 @@ arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const fi
     if (known == nullptr)
       return InvalidInput("column '{}' is not in the table; add it to the table first or leave it out", field.name);
     if (!SameStorage(field, *known)) {
-      return InvalidInput("column '{}' has type {}, the table has {}", field.name, field.type->ToString(),
-                          known->type->ToString());
+      return InvalidInput("column '{}' has type {}, the table has {}; cast it to the type of the table", field.name,
+                          field.type->ToString(), known->type->ToString());
     }
   }
   std::vector<file::Field> columns;
@@ -50,7 +50,7 @@ arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const fi
     if (incoming.FindByName(field.name) != nullptr) {
       columns.push_back(field);
     } else if (!field.nullable) {
-      return InvalidInput("column '{}' is missing and must not be null", field.name);
+      return InvalidInput("column '{}' is missing and must not be null; give every row a value", field.name);
     }
   }
   return file::Schema(std::move(columns), table.metadata());
@@ -76,7 +76,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> IncomingRows::Shape(const arr
                           WithoutViews(batch.column(places_[static_cast<size_t>(i)]), field->type()));
     ARROW_ASSIGN_OR_RAISE(auto shaped, file::ShapeArray(*column->data(), *field, field->name()));
     if (!field->nullable() && shaped->GetNullCount() != 0)
-      return InvalidInput("column '{}' has a null, which the table forbids", field->name());
+      return InvalidInput("column '{}' has a null, which the table forbids; give every row a value", field->name());
     columns.push_back(std::move(shaped));
   }
   return arrow::RecordBatch::Make(target_, batch.num_rows(), std::move(columns));

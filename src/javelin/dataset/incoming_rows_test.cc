@@ -42,9 +42,9 @@ TEST(ColumnsOfAppend, WhatDoesNotFit) {
   auto refuse = [&](arrow::FieldVector fields, const std::string& part) {
     ExpectError(ColumnsOfAppend(*arrow::schema(std::move(fields)), table).status(), ErrorKind::kInvalidInput, part);
   };
-  refuse({a, arrow::field("c", arrow::int8())}, "'c' is not in the table");
-  refuse({arrow::field("b", arrow::utf8())}, "'a' is missing");
-  refuse({arrow::field("a", arrow::int32(), false)}, "'a' has type int32, the table has int64");
+  refuse({a, arrow::field("c", arrow::int8())}, "'c' is not in the table; add it to the table first or leave it out");
+  refuse({arrow::field("b", arrow::utf8())}, "'a' is missing and must not be null; give every row a value");
+  refuse({arrow::field("a", arrow::int32(), false)}, "'a' has type int32, the table has int64; cast it");
   refuse({a, arrow::field("b", arrow::large_utf8())}, "'b'");
   refuse({a, Point("z")}, "'p'");
   refuse({a, arrow::field("p", arrow::struct_({arrow::field("x", arrow::float64())}))}, "'p'");
