@@ -80,12 +80,15 @@ arrow::Result<std::vector<table::Fragment>> DataFilesWriter::Finish() {
 }
 
 void DataFilesWriter::Discard() {
+  std::vector<std::string> paths;
+  for (const table::Fragment& fragment : fragments_) paths.push_back(fragment.files[0].path);
+  if (writer_ != nullptr) paths.push_back(path_);  // may be there after all, if its last answer was lost
   writer_ = nullptr;
-  for (const table::Fragment& fragment : fragments_) {
-    const arrow::Status ignored = table_.store->Delete(KeyOf(table_, fragment.files[0].path));
+  fragments_.clear();
+  for (const std::string& path : paths) {
+    const arrow::Status ignored = table_.store->Delete(KeyOf(table_, path));
     static_cast<void>(ignored);
   }
-  fragments_.clear();
 }
 
 }  // namespace javelin::internal

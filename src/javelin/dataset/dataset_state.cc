@@ -24,6 +24,13 @@ const table::Fragment* DatasetState::FindFragment(FragmentId id) const {
   return found != fragments.end() && found->id == id ? &*found : nullptr;
 }
 
+arrow::Result<const table::Fragment*> DatasetState::GetFragment(FragmentId id) const {
+  const table::Fragment* fragment = FindFragment(id);
+  if (fragment == nullptr)
+    return InvalidInput("'{}' has no fragment {} at version {}", location.uri, id, manifest().version);
+  return fragment;
+}
+
 arrow::Result<ObjectLocation> DatasetState::Locate(const table::DataFile& file) const {
   return Locate(file.base_id, "data", file.path);
 }

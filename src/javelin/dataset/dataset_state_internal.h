@@ -29,6 +29,7 @@ class DatasetState {
   static std::shared_ptr<Dataset> MakeDataset(std::shared_ptr<const DatasetState> state) {
     return std::shared_ptr<Dataset>(new Dataset(std::move(state)));
   }
+  static const DatasetState& Of(const Dataset& dataset) { return *dataset.state_; }
   // Another version of the same table.
   std::shared_ptr<Dataset> At(table::LoadedManifest version) const;
 
@@ -36,6 +37,7 @@ class DatasetState {
   bool has_stable_row_ids() const;
   // The fragment of that id; nullptr if there is none.
   const table::Fragment* FindFragment(FragmentId id) const;
+  arrow::Result<const table::Fragment*> GetFragment(FragmentId id) const;  // InvalidInput if there is none
 
   // Files of shallow clones and of tables over several places lie below a base path. Corruption: unknown base id.
   arrow::Result<ObjectLocation> Locate(const table::DataFile& file) const;

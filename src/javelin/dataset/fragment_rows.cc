@@ -34,6 +34,17 @@ arrow::Result<FragmentRows> FragmentRows::Load(const DatasetState& table, const 
   return rows;
 }
 
+arrow::Status CheckLive(const DatasetState& table, const FragmentRows& rows, RowAddress address) {
+  if (address.offset() >= rows.physical()) {
+    return InvalidInput("row {} of fragment {} of '{}' does not exist; the fragment has {} rows", address.offset(),
+                        address.fragment(), table.location.uri, rows.physical());
+  }
+  if (!rows.IsLive(address.offset()))
+    return InvalidInput("row {} of fragment {} of '{}' is deleted", address.offset(), address.fragment(),
+                        table.location.uri);
+  return arrow::Status::OK();
+}
+
 arrow::Result<uint64_t> CountLiveRows(const DatasetState& table, const table::Fragment& fragment) {
   const bool known =
       fragment.physical_rows != 0 && (!fragment.deletion_file || fragment.deletion_file->num_deleted_rows != 0);

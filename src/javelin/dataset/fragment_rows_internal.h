@@ -31,6 +31,9 @@ class FragmentRows {
   table::OffsetSet deleted_;
 };
 
+// InvalidInput: `address`, in the fragment of `rows`, does not exist or is deleted.
+arrow::Status CheckLive(const DatasetState& table, const FragmentRows& rows, RowAddress address);
+
 // The number of rows, without any request where the manifest says it.
 arrow::Result<uint64_t> CountLiveRows(const DatasetState& table, const table::Fragment& fragment);
 

@@ -23,24 +23,11 @@ std::vector<size_t> SortedPositions(size_t count, Less less) {
   return positions;
 }
 
-arrow::Status CheckLive(const DatasetState& table, const FragmentRows& rows, RowAddress address) {
-  if (address.offset() >= rows.physical()) {
-    return InvalidInput("row {} of fragment {} of '{}' does not exist; the fragment has {} rows", address.offset(),
-                        address.fragment(), table.location.uri, rows.physical());
-  }
-  if (!rows.IsLive(address.offset()))
-    return InvalidInput("row {} of fragment {} of '{}' is deleted", address.offset(), address.fragment(),
-                        table.location.uri);
-  return arrow::Status::OK();
-}
-
 // The rows of one fragment, in the order given.
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeFromFragment(const std::shared_ptr<const DatasetState>& table,
                                                                     const Projection& projection, FragmentId id,
                                                                     std::span<const RowAddress> addresses) {
-  const table::Fragment* fragment = table->FindFragment(id);
-  if (fragment == nullptr)
-    return InvalidInput("'{}' has no fragment {} at version {}", table->location.uri, id, table->manifest().version);
+  ARROW_ASSIGN_OR_RAISE(const table::Fragment* fragment, table->GetFragment(id));
   ARROW_ASSIGN_OR_RAISE(const auto reader, FragmentReader::Open(table, *fragment, projection));
   std::vector<uint64_t> offsets;
   for (RowAddress address : addresses) {

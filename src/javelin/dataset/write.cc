@@ -14,7 +14,9 @@ namespace {
 
 constexpr file::FileVersion kWrittenVersion{2, 2};
 
-arrow::Status CheckOptions(const WriteOptions& options) {
+}  // namespace
+
+arrow::Status CheckWriteOptions(const WriteOptions& options) {
   if (options.max_rows_per_file == 0) return InvalidInput("max_rows_per_file must not be 0");
   if (options.max_bytes_per_file == 0) return InvalidInput("max_bytes_per_file must not be 0");
   if (options.max_commit_retries < 0)
@@ -39,6 +41,8 @@ arrow::Status CheckAppendable(const DatasetState& table) {
   return NotSupported("appending to '{}', whose data files have version {}; this version writes 2.2",
                       table.location.uri, version);
 }
+
+namespace {
 
 // What is written and how it is committed.
 struct Plan {
@@ -77,17 +81,17 @@ arrow::Status CopyRows(arrow::RecordBatchReader& data, const file::Schema& targe
   }
 }
 
+}  // namespace
+
 arrow::Result<std::vector<table::Fragment>> WriteFiles(arrow::RecordBatchReader& data, const file::Schema& target,
                                                        DataFilesWriter& writer) {
   ARROW_RETURN_NOT_OK(CopyRows(data, target, writer));
   return writer.Finish();
 }
 
-}  // namespace
-
 arrow::Result<table::LoadedManifest> WriteRows(const DatasetState& table, arrow::RecordBatchReader& data,
                                                const WriteOptions& options) {
-  ARROW_RETURN_NOT_OK(CheckOptions(options));
+  ARROW_RETURN_NOT_OK(CheckWriteOptions(options));
   ARROW_ASSIGN_OR_RAISE(Plan plan, PlanWrite(table, *data.schema(), options.mode));
   const Resources& resources = table.session->resources();
   DataFilesWriter writer(resources, table.location, plan.written,

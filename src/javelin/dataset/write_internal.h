@@ -6,6 +6,7 @@
 #include <arrow/result.h>
 #include <arrow/type_fwd.h>
 
+#include "javelin/dataset/data_files_internal.h"
 #include "javelin/dataset/dataset_state_internal.h"
 
 namespace javelin::internal {
@@ -13,5 +14,16 @@ namespace javelin::internal {
 // `table.loaded.manifest` null = the table does not exist. Returns the new version.
 arrow::Result<table::LoadedManifest> WriteRows(const DatasetState& table, arrow::RecordBatchReader& data,
                                                const WriteOptions& options);
+
+// ---- for other changes that bring rows ----
+
+arrow::Status CheckWriteOptions(const WriteOptions& options);
+// NotSupported: the version cannot be followed by one of ours.
+arrow::Status CheckCanFollow(const DatasetState& table);
+// The same, and that new data files fit the table's.
+arrow::Status CheckAppendable(const DatasetState& table);
+// All rows of `data`, brought to the columns `target` (ColumnsOfAppend), as fragments without ids.
+arrow::Result<std::vector<table::Fragment>> WriteFiles(arrow::RecordBatchReader& data, const file::Schema& target,
+                                                       DataFilesWriter& writer);
 
 }  // namespace javelin::internal

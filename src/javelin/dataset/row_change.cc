@@ -1,0 +1,93 @@
+#include "javelin/dataset/row_change.h"
+
+#include <arrow/record_batch.h>
+
+#include "javelin/base/error.h"
+#include "javelin/dataset/data_files_internal.h"
+#include "javelin/dataset/dataset_state_internal.h"
+#include "javelin/dataset/incoming_rows_internal.h"
+#include "javelin/dataset/row_masks_internal.h"
+#include "javelin/dataset/write_internal.h"
+#include "javelin/table/commit.h"
+#include "javelin/table/compaction_progress.h"
+
+namespace javelin {
+
+namespace internal {
+namespace {
+
+// One commit: everything is checked, then written, then referred to.
+class RowChanger {
+ public:
+  RowChanger(const DatasetState& table, const RowChange& change, const WriteOptions& options)
+      : table_(table), change_(change), options_(options), resources_(table.session->resources()) {}
+
+  arrow::Result<table::LoadedManifest> Run() {
+    ARROW_RETURN_NOT_OK(Check());
+    const arrow::Status written = Write();
+    if (!written.ok()) {
+      Discard();
+      return written;
+    }
+    table::Transaction transaction;
+    transaction.operation = std::move(update_);
+    auto committed = table::CommitTransaction(resources_, table_.location, &table_.loaded, std::move(transaction),
+                                              {.max_retries = options_.max_commit_retries});
+    // With an unknown outcome a manifest may refer to the files.
+    if (!committed.ok() && !HasKind(committed.status(), ErrorKind::kOutcomeUnknown)) Discard();
+    return committed;
+  }
+
+ private:
+  arrow::Status Check() {
+    ARROW_RETURN_NOT_OK(CheckWriteOptions(options_));
+    ARROW_RETURN_NOT_OK(CheckCanFollow(table_));
+    ARROW_RETURN_NOT_OK(table::CheckProgress(change_.compacted, table_.manifest()));
+    if (change_.new_rows != nullptr) {
+      ARROW_RETURN_NOT_OK(CheckAppendable(table_));
+      ARROW_ASSIGN_OR_RAISE(columns_, ColumnsOfAppend(*change_.new_rows->schema(), table_.manifest().schema));
+    }
+    ARROW_ASSIGN_OR_RAISE(masks_, RowMasks::Make(table_, change_.masked));
+    return arrow::Status::OK();
+  }
+
+  arrow::Status Write() {
+    if (change_.new_rows != nullptr) {
+      data_.emplace(resources_, table_.location, columns_,
+                    DataFileLimits{options_.max_rows_per_file, options_.max_bytes_per_file});
+      ARROW_ASSIGN_OR_RAISE(update_.new_fragments, WriteFiles(*change_.new_rows, columns_, *data_));
+    }
+    ARROW_RETURN_NOT_OK(masks_.WriteFiles());
+    update_.updated_fragments = masks_.updated();
+    update_.removed_fragment_ids = masks_.removed();
+    update_.compacted_sstables = change_.compacted;
+    return arrow::Status::OK();
+  }
+
+  void Discard() {
+    if (data_) data_->Discard();
+    masks_.Discard();
+  }
+
+  const DatasetState& table_;
+  const RowChange& change_;
+  const WriteOptions& options_;
+  const Resources& resources_;
+  file::Schema columns_;  // of the new rows
+  std::optional<DataFilesWriter> data_;
+  RowMasks masks_;
+  table::Update update_;
+};
+
+}  // namespace
+}  // namespace internal
+
+arrow::Result<std::shared_ptr<Dataset>> CommitRowChange(const Dataset& dataset, const RowChange& change,
+                                                        const WriteOptions& options) {
+  const internal::DatasetState& table = internal::DatasetState::Of(dataset);
+  ARROW_RETURN_NOT_OK(table.session->runtime().CheckProcess());
+  ARROW_ASSIGN_OR_RAISE(auto committed, internal::RowChanger(table, change, options).Run());
+  return table.At(std::move(committed));
+}
+
+}  // namespace javelin
