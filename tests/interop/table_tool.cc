@@ -2,6 +2,8 @@
 //
 //   table_tool create|append|overwrite URI IN.arrow [--version N] [--max-rows N] [--v1]
 //       --version N: append through a handle at that version, which may be stale
+//   table_tool change URI IN.arrow [--mask N,N,...] [--compacted SHARD:GENERATION,...] [--version N] [--max-rows N]
+//       the rows of IN come, those at the addresses go
 //   table_tool scan URI OUT.arrow [--version N] [--columns a,b] [--row-id] [--row-address] [--limit N] [--offset N]
 //   [--batch-rows N] table_tool take URI OUT.arrow N,N,... [--version N] [--columns a,b] table_tool take-addresses URI
 //   OUT.arrow N,N,... [--version N] [--columns a,b] table_tool count URI [--version N] table_tool info URI [--version
@@ -20,6 +22,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/dataset/dataset.h"
+#include "javelin/dataset/row_change.h"
 #include "javelin/table/manifest.h"
 
 namespace {
@@ -30,7 +33,8 @@ using nlohmann::json;
 struct Arguments {
   std::string uri, file;
   std::vector<uint64_t> numbers;
-  std::vector<std::string> columns;
+  std::vector<uint64_t> masked;
+  std::vector<std::string> columns, compacted;
   std::optional<uint64_t> version, limit;
   uint64_t offset = 0, batch_rows = 8192, max_rows = 1 << 20;
   bool row_id = false, row_address = false, v1 = false;
@@ -92,6 +96,21 @@ class Tool {
     return arrow::Status::OK();
   }
 
+  arrow::Status Change() {
+    ARROW_ASSIGN_OR_RAISE(const auto rows, ReadArrow(arguments_.file));
+    RowChange change{rows.get(), {}, {}};
+    for (uint64_t address : arguments_.masked) change.masked.push_back(RowAddress(address));
+    for (const std::string& mark : arguments_.compacted) {
+      ARROW_ASSIGN_OR_RAISE(const auto shard, table::Uuid::Parse(mark.substr(0, mark.find(':'))));
+      change.compacted.push_back({shard, Generation(std::stoull(mark.substr(mark.find(':') + 1)))});
+    }
+    ARROW_ASSIGN_OR_RAISE(const auto read, Open());
+    ARROW_ASSIGN_OR_RAISE(const auto changed,
+                          CommitRowChange(*read, change, {.max_rows_per_file = arguments_.max_rows}));
+    std::cout << json{{"version", changed->version().value()}}.dump() << "\n";
+    return arrow::Status::OK();
+  }
+
   arrow::Status Scan() {
     ARROW_ASSIGN_OR_RAISE(const auto dataset, Open());
     const ScanOptions options{.columns = arguments_.Columns(),
@@ -134,7 +153,15 @@ class Tool {
       fragments.push_back(
           {{"id", fragment.id.value()}, {"rows", fragment.physical_rows}, {"files", fragment.files.size()}});
     }
+    ARROW_ASSIGN_OR_RAISE(const auto mem_wal, table::ReadMemWalDetails(manifest));
+    json progress = json::object(), catch_up = json::object();
+    if (mem_wal) {
+      progress = Generations(mem_wal->compacted_sstables);
+      for (const auto& entry : mem_wal->index_catchup) catch_up[entry.index_name] = Generations(entry.caught_up);
+    }
     std::cout << json{{"version", manifest.version.value()},
+                      {"progress", progress},
+                      {"catch_up", catch_up},
                       {"reader_flags", manifest.reader_feature_flags},
                       {"writer_flags", manifest.writer_feature_flags},
                       {"format", manifest.data_format_version},
@@ -178,6 +205,12 @@ class Tool {
     return arrow::Status::OK();
   }
 
+  static json Generations(const std::vector<table::CompactedSsTable>& sstables) {
+    json generations = json::object();
+    for (const auto& sstable : sstables) generations[sstable.shard_id.ToString()] = sstable.generation.value();
+    return generations;
+  }
+
   static std::string Hex(const std::string& bytes) {
     std::string text;
     for (unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
@@ -195,6 +228,8 @@ CLI::App* Command(CLI::App& app, Arguments& arguments, const std::string& name, 
   if (with_numbers) command->add_option("numbers", arguments.numbers)->required()->delimiter(',');
   command->add_option("--version", arguments.version);
   command->add_option("--columns", arguments.columns)->delimiter(',');
+  command->add_option("--mask", arguments.masked)->delimiter(',');
+  command->add_option("--compacted", arguments.compacted)->delimiter(',');
   command->add_option("--limit", arguments.limit);
   command->add_option("--offset", arguments.offset);
   command->add_option("--batch-rows", arguments.batch_rows);
@@ -220,6 +255,7 @@ int main(int argc, char** argv) {
   add("create", true, false, [&] { return tool.Write(WriteMode::kCreate); });
   add("append", true, false, [&] { return tool.Write(WriteMode::kAppend); });
   add("overwrite", true, false, [&] { return tool.Write(WriteMode::kOverwrite); });
+  add("change", true, false, [&] { return tool.Change(); });
   add("scan", true, false, [&] { return tool.Scan(); });
   add("take", true, true, [&] { return tool.Take(false); });
   add("take-addresses", true, true, [&] { return tool.Take(true); });
