@@ -455,7 +455,8 @@ class LanceDataset:
         """A view over the newest version of the table and what its shards hold above it, live writers of this session
         included.
 
-        Raises :class:`javelin.errors.NotSupported` if a shard has published rows that cannot be read yet.
+        Raises :class:`javelin.errors.NotSupported` if a shard has published rows that cannot be read yet, and
+        :class:`javelin.errors.Fenced` if a writer of this session has failed or was overtaken; close that one to read on.
         """
         return FreshView(self)
 
