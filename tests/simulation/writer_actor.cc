@@ -95,15 +95,17 @@ void WriterActor::RunOpening(const Dataset& dataset, int opening) {
     tasks.push_back(world_.runtime().Spawn(fmt::format("{} putter {}", plan_.name, task), [putter] { putter->Run(); }));
   }
   if (plan_.reads) {
-    tasks.push_back(world_.runtime().Spawn(plan_.name + " reader", [this, writer, number, stream] {
-      SeededRandom random(world_.seed(), stream);
-      CursorWatch watch(world_, *writer);
-      for (int i = 0; i < plan_.operations && ReadOnce(world_, *writer, number); ++i) {
-        watch.Look();
-        world_.runtime().Sleep(milliseconds(random.Between(0, static_cast<int64_t>(plan_.pause_ms) * 2)));
-      }
-      watch.Look();
-    }));
+    // Nothing of this object: in a crash its frame may go before the task meets a point where it ends.
+    tasks.push_back(
+        world_.runtime().Spawn(plan_.name + " reader", [&world = world_, plan = plan_, writer, number, stream] {
+          SeededRandom random(world.seed(), stream);
+          CursorWatch watch(world, *writer);
+          for (int i = 0; i < plan.operations && ReadOnce(world, *writer, number); ++i) {
+            watch.Look();
+            world.runtime().Sleep(milliseconds(random.Between(0, static_cast<int64_t>(plan.pause_ms) * 2)));
+          }
+          watch.Look();
+        }));
   }
   if (plan_.ending == Ending::kCloseWhileBusy) {
     SeededRandom random(world_.seed(), stream + 9);

@@ -20,7 +20,7 @@ arrow::Result<std::vector<ShardMemory>> ReadMemory(const std::vector<std::shared
     auto tables = writer->Snapshot();
     if (!tables.ok() && writer->poison().ok() && writer->ended()) continue;
     ARROW_RETURN_NOT_OK(tables);
-    shards.push_back({writer->manifests()->shard(), writer->epoch(), std::move(*tables)});
+    shards.push_back({writer->manifests()->shard(), writer, std::move(*tables)});
   }
   return shards;
 }
@@ -42,16 +42,17 @@ arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& r
   return manifests;
 }
 
-// A writer that was overtaken holds rows and generations that mean nothing any more.
+// A writer that was overtaken holds rows and generations that mean nothing any more. It learns of it here.
 arrow::Status CheckNotOvertaken(const Manifests& manifests, const std::vector<ShardMemory>& shards) {
   for (const ShardManifest& manifest : manifests) {
     for (const ShardMemory& memory : shards) {
-      if (memory.shard != manifest.shard_id || memory.epoch >= manifest.writer_epoch) continue;
-      return MakeError(ErrorKind::kFencedPeerClaimedEpoch,
-                       fmt::format("shard {}: the writer in this session holds epoch {}, another one has claimed epoch "
-                                   "{}; close this writer to read what the other one published",
-                                   memory.shard.ToString(), memory.epoch, manifest.writer_epoch),
-                       {{"shard", memory.shard.ToString()}, {"epoch", fmt::to_string(memory.epoch)}});
+      if (memory.shard != manifest.shard_id || memory.writer->epoch() >= manifest.writer_epoch) continue;
+      memory.writer->Poison(
+          MakeError(ErrorKind::kFencedPeerClaimedEpoch,
+                    fmt::format("shard {}: the writer in this session holds epoch {}, another one has claimed epoch "
+                                "{}; close this writer to read what the other one published",
+                                memory.shard.ToString(), memory.writer->epoch(), manifest.writer_epoch)));
+      return memory.writer->poison();
     }
   }
   return arrow::Status::OK();
@@ -138,11 +139,13 @@ arrow::Result<std::shared_ptr<FreshView>> FreshView::Open(const Dataset& dataset
 }
 
 arrow::Result<std::shared_ptr<FreshView>> FreshView::OpenForWriter(const ShardWriter& writer) {
-  ARROW_ASSIGN_OR_RAISE(auto tables, writer.Snapshot());
+  ARROW_RETURN_NOT_OK(writer.dataset().session()->runtime().CheckProcess());
+  const std::shared_ptr<WriterState> state = writer.state();
+  ARROW_ASSIGN_OR_RAISE(auto tables, state->Snapshot());
   ARROW_ASSIGN_OR_RAISE(auto manifest, writer.manifest_store()->Latest());
   if (!manifest.has_value()) return NotFound("shard {} has no manifest any more", writer.shard_id());
   ARROW_ASSIGN_OR_RAISE(auto base, writer.dataset().CheckoutLatest());
-  ShardMemory memory{manifest->shard_id, writer.epoch(), std::move(tables)};
+  ShardMemory memory{manifest->shard_id, state, std::move(tables)};
   ARROW_ASSIGN_OR_RAISE(auto impl, Assemble({std::move(memory)}, {*std::move(manifest)}, std::move(base)));
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }

@@ -10,6 +10,7 @@
 #include "javelin/memwal/fresh_view.h"
 #include "javelin/memwal/mem_table.h"
 #include "javelin/memwal/shard_writer.h"
+#include "javelin/memwal/writer_state.h"
 
 namespace javelin::memwal {
 
@@ -17,7 +18,7 @@ namespace javelin::memwal {
 // made.
 struct ShardMemory {
   Uuid shard;
-  Epoch epoch;  // of the writer
+  std::shared_ptr<WriterState> writer;
   std::vector<MemTableView> tables;
 
   // True if one of the first `newer` MemTables holds the key: what is older is out of date, deleted or not.

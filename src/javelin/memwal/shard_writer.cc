@@ -41,6 +41,7 @@ arrow::Result<ShardManifest> ShardWriter::RefreshManifest() const {
   return *std::move(manifest);
 }
 
+const std::shared_ptr<WriterState>& ShardWriter::state() const { return impl_->state; }
 WriterStats ShardWriter::stats() const { return impl_->counters.Get(); }
 
 MemTableStats ShardWriter::memtable_stats() const {

@@ -21,6 +21,7 @@
 namespace javelin::memwal {
 
 class MemTable;
+class WriterState;
 
 // The answer of a put that did not wait. Copyable.
 class Ticket {
@@ -116,6 +117,8 @@ class ShardWriter {
   arrow::Result<ShardManifest> RefreshManifest() const;
   WriterStats stats() const;  // answers on a poisoned writer
   MemTableStats memtable_stats() const;
+  // What readers share with the writer; outlives it. For this module.
+  const std::shared_ptr<WriterState>& state() const;
 
  private:
   struct Impl;
