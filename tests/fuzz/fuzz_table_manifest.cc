@@ -38,6 +38,8 @@ void Manifests(std::string_view bytes) {
   for (const Fragment& fragment : manifest.fragments) {
     if (WhereRowIdsAre(fragment) == RowIdsKept::kInManifest)
       RequireTyped(DecodeRowIds(fragment, fragment.physical_rows).status());
+    RequireTyped(DecodeCreatedVersions(fragment).status());
+    RequireTyped(DecodeUpdatedVersions(fragment).status());
   }
   if (decoded->transaction) RequireTyped(DecodeTransaction(*decoded->transaction).status());
 
@@ -65,7 +67,11 @@ void Bitmaps(std::string_view bytes) {
   if (decoded.ok()) Require(DecodeRoaring(EncodeRoaring(*decoded)).ValueOrDie() == *decoded);
 }
 
-void RowIds(std::string_view bytes) {
+void RowLineage(std::string_view bytes) {
+  const auto versions = RowVersions::Decode(bytes);
+  RequireTyped(versions.status());
+  std::vector<uint64_t> read(100);
+  if (versions.ok()) versions->Read(0, read);
   const auto decoded = RowIdSequence::Decode(bytes);
   RequireTyped(decoded.status());
   if (!decoded.ok() || decoded->size() == 0) return;
@@ -86,7 +92,12 @@ void MemWal(std::string_view bytes) {
 void Deletions(std::string_view bytes) {
   const auto buffer = arrow::Buffer::FromString(std::string(bytes));
   for (const auto type : {DeletionFileType::kArrowArray, DeletionFileType::kBitmap}) {
-    RequireTyped(DecodeDeletionFile({type, 1, 1, 0, std::nullopt}, buffer, 100'000).status());
+    const auto decoded = DecodeDeletionFile({type, 1, 1, 0, std::nullopt}, buffer, 100'000);
+    RequireTyped(decoded.status());
+    if (!decoded.ok() || decoded->empty()) continue;
+    const auto file = EncodeDeletionFile(*decoded).ValueOrDie();
+    Require(DecodeDeletionFile({file.type, 1, 1, decoded->size(), std::nullopt}, file.bytes, 100'000).ValueOrDie() ==
+            *decoded);
   }
 }
 
@@ -100,7 +111,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 0: Manifests(bytes); break;
     case 1: Transactions(bytes); break;
     case 2: Bitmaps(bytes); break;
-    case 3: RowIds(bytes); break;
+    case 3: RowLineage(bytes); break;
     case 4: MemWal(bytes); break;
     case 5: Deletions(bytes); break;
   }

@@ -116,6 +116,43 @@ def test_the_peers_indexes_answer_after_our_change(ours, theirs, made):
     check_same(ours, theirs)
 
 
+VERSIONS = ["id", "s", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
+
+
+def lineage(ours, theirs):
+    """What each id has of `VERSIONS`, as both see it."""
+    found = theirs.scan(columns=VERSIONS).to_pylist()
+    assert ours.scan("--columns", ",".join(VERSIONS)).to_pylist() == found
+    return {row.pop("id"): row for row in found}
+
+
+@pytest.mark.parametrize("spilled", [False, True], ids=["inline", "spilled"])
+def test_replaced_rows_keep_their_ids_as_in_an_upsert_of_the_peer(ours, theirs, tool, tmp_path, spilled):
+    copy = type(ours)(tool, str(tmp_path / "copy.lance"), tmp_path), type(theirs)(theirs.peer, str(tmp_path / "copy.lance"))
+    for _, made in ((ours, theirs), copy):
+        made.write(rows(0, 60), max_rows_per_file=25, enable_stable_row_ids=True)
+        if spilled:
+            made.run("ds.update_config({'lance.row_lineage.spill': 'true', 'lance.row_lineage.inline_max_bytes': '0'})")
+        made.run("ds.delete('id in (3, 14)')")
+        made.write(rows(60, 10), mode="append")
+        made.run("ds.optimize.compact_files()")
+        made.run("ds.update({'s': \"'new'\"}, where='id % 9 = 0')")
+    assert lineage(ours, theirs) == lineage(*copy)
+    found = theirs.scan(columns=["id"], with_row_address=True)
+    order = [key for key in found["id"].to_pylist() if key in (9, 10, 40, 41, 65)]  # the peer's own order
+    at = places(ours)
+    upserted = pa.concat_tables([rows(key, 1, "upserted") for key in order + [3, 70]])
+    ours.write("change", upserted, "--replace", ",".join(str(at[key]) for key in order), "--max-rows", 3)
+    copy[1].run("ds.merge_insert('id').when_matched_update_all().when_not_matched_insert_all().execute(more)", more=upserted)
+    mine, other = lineage(ours, theirs), lineage(*copy)
+    assert mine == other
+    assert {mine[key]["_row_created_at_version"] for key in (9, 10)} == {1}
+    check_same(ours, theirs)
+    for _, made in ((ours, theirs), copy):
+        made.run("ds.optimize.compact_files()")
+    assert {key: row["_rowid"] for key, row in lineage(ours, theirs).items()} == {key: row["_rowid"] for key, row in other.items()}
+
+
 # ---- compaction progress ----
 
 

@@ -2,8 +2,9 @@
 //
 //   table_tool create|append|overwrite URI IN.arrow [--version N] [--max-rows N] [--v1]
 //       --version N: append through a handle at that version, which may be stale
-//   table_tool change URI IN.arrow [--mask N,N,...] [--compacted SHARD:GENERATION,...] [--version N] [--max-rows N]
-//       the rows of IN come, those at the addresses go
+//   table_tool change URI IN.arrow [--mask N,N,...] [--replace N,N,...] [--compacted SHARD:GENERATION,...]
+//   [--version N] [--max-rows N]
+//       the rows of IN come, those at the addresses go; the first of IN are new versions of those replaced
 //   table_tool scan URI OUT.arrow [--version N] [--columns a,b] [--row-id] [--row-address] [--limit N] [--offset N]
 //   [--batch-rows N] table_tool take URI OUT.arrow N,N,... [--version N] [--columns a,b] table_tool take-addresses URI
 //   OUT.arrow N,N,... [--version N] [--columns a,b] table_tool count URI [--version N] table_tool info URI [--version
@@ -33,7 +34,7 @@ using nlohmann::json;
 struct Arguments {
   std::string uri, file;
   std::vector<uint64_t> numbers;
-  std::vector<uint64_t> masked;
+  std::vector<uint64_t> masked, replaced;
   std::vector<std::string> columns, compacted;
   std::optional<uint64_t> version, limit;
   uint64_t offset = 0, batch_rows = 8192, max_rows = 1 << 20;
@@ -100,6 +101,7 @@ class Tool {
     ARROW_ASSIGN_OR_RAISE(const auto rows, ReadArrow(arguments_.file));
     RowChange change{rows.get(), {}, {}};
     for (uint64_t address : arguments_.masked) change.masked.push_back(RowAddress(address));
+    for (uint64_t address : arguments_.replaced) change.replaced.push_back(RowAddress(address));
     for (const std::string& mark : arguments_.compacted) {
       ARROW_ASSIGN_OR_RAISE(const auto shard, table::Uuid::Parse(mark.substr(0, mark.find(':'))));
       change.compacted.push_back({shard, Generation(std::stoull(mark.substr(mark.find(':') + 1)))});
@@ -229,6 +231,7 @@ CLI::App* Command(CLI::App& app, Arguments& arguments, const std::string& name, 
   command->add_option("--version", arguments.version);
   command->add_option("--columns", arguments.columns)->delimiter(',');
   command->add_option("--mask", arguments.masked)->delimiter(',');
+  command->add_option("--replace", arguments.replaced)->delimiter(',');
   command->add_option("--compacted", arguments.compacted)->delimiter(',');
   command->add_option("--limit", arguments.limit);
   command->add_option("--offset", arguments.offset);

@@ -49,7 +49,8 @@ struct WriteOptions {
 };
 
 struct ScanOptions {
-  // Top-level names in result order; none = all. `_rowid` and `_rowaddr` may be among them.
+  // Top-level names in result order; none = all. System columns may be among them, all uint64: `_rowid`, `_rowaddr`,
+  // `_row_created_at_version`, `_row_last_updated_at_version` (1 where the table does not keep them).
   std::optional<std::vector<std::string>> columns;
   std::optional<uint64_t> limit;
   uint64_t offset = 0;

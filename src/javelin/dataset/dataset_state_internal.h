@@ -29,7 +29,7 @@ class DatasetState {
   static std::shared_ptr<Dataset> MakeDataset(std::shared_ptr<const DatasetState> state) {
     return std::shared_ptr<Dataset>(new Dataset(std::move(state)));
   }
-  static const DatasetState& Of(const Dataset& dataset) { return *dataset.state_; }
+  static const std::shared_ptr<const DatasetState>& Of(const Dataset& dataset) { return dataset.state_; }
   // Another version of the same table.
   std::shared_ptr<Dataset> At(table::LoadedManifest version) const;
 

@@ -30,11 +30,11 @@ file::ColumnOfField ColumnsOf(const table::DataFile& file) {
   return columns;
 }
 
-// The hidden column of stable row ids.
-file::Field RowIdField() {
+// A hidden column of row lineage.
+file::Field LineageField(FieldId id, ColumnKind kind) {
   file::Field field;
-  field.id = table::kRowIdColumn;
-  field.name = std::string(kRowIdName);
+  field.id = id;
+  field.name = std::string(NameOf(kind));
   field.logical_type = "uint64";
   field.type = arrow::uint64();
   return field;
@@ -57,6 +57,8 @@ struct FragmentReader::Planner {
         case ColumnKind::kField: ARROW_RETURN_NOT_OK(PlaceField(columns[position].field, position)); break;
         case ColumnKind::kRowId: ARROW_RETURN_NOT_OK(PlaceRowId(position)); break;
         case ColumnKind::kRowAddress: break;
+        case ColumnKind::kCreatedVersion:
+        case ColumnKind::kUpdatedVersion: ARROW_RETURN_NOT_OK(PlaceVersions(columns[position].kind, position)); break;
       }
     }
     for (Source& file : files) {
@@ -98,8 +100,22 @@ struct FragmentReader::Planner {
 
   arrow::Status PlaceRowId(size_t position) {
     if (!reader.table_->has_stable_row_ids()) return arrow::Status::OK();
-    if (table::WhereRowIdsAre(fragment) == table::RowIdsKept::kInColumn) return PlaceField(RowIdField(), position);
+    if (table::WhereRowIdsAre(fragment) == table::RowIdsKept::kInColumn)
+      return PlaceField(LineageField(table::kRowIdColumn, ColumnKind::kRowId), position);
     ARROW_ASSIGN_OR_RAISE(reader.row_ids_, table::DecodeRowIds(fragment, reader.rows_.physical()));
+    return arrow::Status::OK();
+  }
+
+  // Tables without stable row ids keep no versions; they read as 1.
+  arrow::Status PlaceVersions(ColumnKind kind, size_t position) {
+    const bool created = kind == ColumnKind::kCreatedVersion;
+    ARROW_ASSIGN_OR_RAISE(std::optional<table::RowVersions> versions,
+                          created ? table::DecodeCreatedVersions(fragment) : table::DecodeUpdatedVersions(fragment));
+    if (!versions) {
+      const FieldId hidden = created ? table::kCreatedVersionColumn : table::kUpdatedVersionColumn;
+      return PlaceField(LineageField(hidden, kind), position);
+    }
+    (created ? reader.created_ : reader.updated_) = *std::move(versions);
     return arrow::Status::OK();
   }
 };
@@ -161,23 +177,24 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> FragmentReader::Assemble(size
   return arrow::RecordBatch::Make(projection_.arrow_schema(), rows, std::move(arrays));
 }
 
+void FragmentReader::FillSystemColumn(ColumnKind kind, uint64_t first, std::span<uint64_t> values) const {
+  if (kind == ColumnKind::kCreatedVersion) return created_.Read(first, values);
+  if (kind == ColumnKind::kUpdatedVersion) return updated_.Read(first, values);
+  if (kind == ColumnKind::kRowId && row_ids_) return row_ids_->Read(first, values);
+  std::iota(values.begin(), values.end(), RowAddress(id_, static_cast<uint32_t>(first)).packed());
+}
+
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> FragmentReader::Read(uint64_t first, uint64_t count) {
   return Assemble(
       count, [&](Source& source) { return source.reader->Read(source.projection, source.columns, first, count); },
-      [&](ColumnKind kind, std::span<uint64_t> values) {
-        if (kind == ColumnKind::kRowId && row_ids_) return row_ids_->Read(first, values);
-        std::iota(values.begin(), values.end(), RowAddress(id_, static_cast<uint32_t>(first)).packed());
-      });
+      [&](ColumnKind kind, std::span<uint64_t> values) { FillSystemColumn(kind, first, values); });
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> FragmentReader::Take(std::span<const uint64_t> offsets) {
   return Assemble(
       offsets.size(), [&](Source& source) { return source.reader->Take(source.projection, source.columns, offsets); },
       [&](ColumnKind kind, std::span<uint64_t> values) {
-        for (size_t i = 0; i < offsets.size(); ++i) {
-          values[i] = RowAddress(id_, static_cast<uint32_t>(offsets[i])).packed();
-          if (kind == ColumnKind::kRowId && row_ids_) row_ids_->Read(offsets[i], values.subspan(i, 1));
-        }
+        for (size_t i = 0; i < offsets.size(); ++i) FillSystemColumn(kind, offsets[i], values.subspan(i, 1));
       });
 }
 

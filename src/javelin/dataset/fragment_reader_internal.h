@@ -49,6 +49,8 @@ class FragmentReader {
   FragmentReader(std::shared_ptr<const DatasetState> table, const Projection& projection)
       : table_(std::move(table)), projection_(projection) {}
   arrow::Status OpenSource(Source& source);
+  // A system column of the rows from `first` on, where no file has it.
+  void FillSystemColumn(ColumnKind kind, uint64_t first, std::span<uint64_t> values) const;
   // `read_file(source)` gives the stored columns, `fill(kind, values)` a system column.
   template <typename ReadFile, typename Fill>
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Assemble(size_t count, ReadFile read_file, Fill fill);
@@ -59,7 +61,10 @@ class FragmentReader {
   FragmentRows rows_;
   std::vector<Source> sources_;
   std::vector<std::shared_ptr<arrow::DataType>> missing_;  // by output position; set = reads as null
-  std::optional<table::RowIdSequence> row_ids_;            // stable ids kept in the manifest
+  // What the manifest keeps of the rows.
+  std::optional<table::RowIdSequence> row_ids_;  // stable ids; none: the addresses
+  table::RowVersions created_;
+  table::RowVersions updated_;
 };
 
 }  // namespace javelin::internal

@@ -8,21 +8,33 @@ namespace javelin::internal {
 
 namespace {
 
+constexpr ColumnKind kSystemColumns[] = {ColumnKind::kRowId, ColumnKind::kRowAddress, ColumnKind::kCreatedVersion,
+                                         ColumnKind::kUpdatedVersion};
+
 ColumnKind KindOfName(std::string_view name) {
-  if (name == kRowIdName) return ColumnKind::kRowId;
-  return name == kRowAddressName ? ColumnKind::kRowAddress : ColumnKind::kField;
+  for (ColumnKind kind : kSystemColumns) {
+    if (name == NameOf(kind)) return kind;
+  }
+  return ColumnKind::kField;
 }
 
 std::shared_ptr<arrow::Field> ToArrow(const OutputColumn& column) {
-  switch (column.kind) {
-    case ColumnKind::kRowId: return arrow::field(std::string(kRowIdName), arrow::uint64());
-    case ColumnKind::kRowAddress: return arrow::field(std::string(kRowAddressName), arrow::uint64());
-    case ColumnKind::kField: break;
-  }
-  return file::ToArrowField(column.field);
+  if (column.kind == ColumnKind::kField) return file::ToArrowField(column.field);
+  return arrow::field(std::string(NameOf(column.kind)), arrow::uint64());
 }
 
 }  // namespace
+
+std::string_view NameOf(ColumnKind system_column) {
+  switch (system_column) {
+    case ColumnKind::kRowId: return kRowIdName;
+    case ColumnKind::kRowAddress: return kRowAddressName;
+    case ColumnKind::kCreatedVersion: return kCreatedVersionName;
+    case ColumnKind::kUpdatedVersion: return kUpdatedVersionName;
+    case ColumnKind::kField: break;
+  }
+  return {};
+}
 
 arrow::Result<Projection> Projection::Make(const file::Schema& schema,
                                            const std::optional<std::vector<std::string>>& columns, bool with_row_id,

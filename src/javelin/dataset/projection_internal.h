@@ -15,8 +15,12 @@ namespace javelin::internal {
 
 inline constexpr std::string_view kRowIdName = "_rowid";
 inline constexpr std::string_view kRowAddressName = "_rowaddr";
+inline constexpr std::string_view kCreatedVersionName = "_row_created_at_version";
+inline constexpr std::string_view kUpdatedVersionName = "_row_last_updated_at_version";
 
-enum class ColumnKind { kField, kRowId, kRowAddress };
+// All but kField are system columns: uint64, there for every table.
+enum class ColumnKind { kField, kRowId, kRowAddress, kCreatedVersion, kUpdatedVersion };
+std::string_view NameOf(ColumnKind system_column);
 
 struct OutputColumn {
   ColumnKind kind = ColumnKind::kField;

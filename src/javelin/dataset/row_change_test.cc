@@ -4,7 +4,9 @@
 
 #include "javelin/dataset/dataset_world_internal.h"
 #include "javelin/table/deletion_vector.h"
+#include "javelin/table/feature_flags.h"
 #include "javelin/table/mem_wal_details.h"
+#include "javelin/table/row_lineage.h"
 #include "javelin/table/transaction.h"
 #include "javelin/table/versions.h"
 
@@ -200,6 +202,62 @@ TEST_P(RowChanges, ImpossibleChangesWriteNothing) {
   EXPECT_EQ(world_.counting().counts().total(), 0u);
   ASSERT_OK(Advance({}, {At(0, 1)}));  // no new file, so its version does not matter
   EXPECT_EQ(world_.Rows(*dataset_), Without(MakeRows(0, 30), {1}));
+}
+
+// ---- rows with ids of their own ----
+
+std::vector<uint64_t> Column(const Dataset& dataset, const std::string& name) {
+  const auto reader = dataset.Scan({.columns = {{name}}}).ValueOrDie();
+  const BatchPtr rows = ReadAll(*reader).ValueOrDie();
+  const auto& values = static_cast<const arrow::UInt64Array&>(*rows->column(0));
+  return {values.raw_values(), values.raw_values() + values.length()};
+}
+
+TEST_P(RowChanges, ReplacedRowsKeepIdAndVersionOfCreation) {
+  // Row i of the table has id 1000 - i / 10 * 100 + i % 10 and was created in version i / 10 + 1.
+  ASSERT_OK_AND_ASSIGN(dataset_, world_.Plant([](table::Manifest& next) {
+    next.reader_feature_flags = next.writer_feature_flags = table::flag::kStableRowIds;
+    next.next_row_id = 5000;
+    for (uint64_t i = 0; i < 3; ++i)
+      next.fragments[i].lineage = table::LineageOfNewRows(1000 - i * 100, 10, TableVersion(i + 1));
+  }));
+  const std::vector<TestRow> rows = {{25, "new"}, {3, "new"}, {14, "new"}, {100, "new"}, {101, "new"}};
+  const auto reader = ReaderOf({ToBatch(rows)});
+  RowChange change{reader.get(), {At(0, 0)}};
+  change.replaced = {At(2, 5), At(0, 3), At(1, 4)};
+  ASSERT_OK_AND_ASSIGN(dataset_, CommitRowChange(*dataset_, change, {.max_rows_per_file = 2}));
+  EXPECT_EQ(world_.Rows(*dataset_), Both(Without(MakeRows(0, 30), {0, 3, 14, 25}), rows));
+  const auto ids = Column(*dataset_, "_rowid"), created = Column(*dataset_, "_row_created_at_version"),
+             updated = Column(*dataset_, "_row_last_updated_at_version");
+  ASSERT_THAT(ids, SizeIs(31));
+  EXPECT_THAT(std::vector(ids.begin() + 26, ids.end()), ElementsAre(805, 1003, 904, 5000, 5001));
+  EXPECT_THAT(std::vector(created.begin() + 26, created.end()), ElementsAre(3, 1, 2, 3, 3));
+  EXPECT_THAT(std::vector(updated.begin() + 26, updated.end()), ElementsAre(3, 3, 3, 3, 3));
+  EXPECT_EQ(std::set(ids.begin(), ids.end()).size(), 31u);
+  EXPECT_EQ(dataset_->manifest().next_row_id, 5002u);
+}
+
+TEST_P(RowChanges, ReplacedRowsWithoutIdsOfTheirOwnJustGo) {
+  const auto reader = ReaderOf({ToBatch({{5, "new"}})});
+  RowChange change{reader.get(), {}};
+  change.replaced = {At(0, 5)};
+  ASSERT_OK_AND_ASSIGN(dataset_, CommitRowChange(*dataset_, change));
+  EXPECT_EQ(world_.Rows(*dataset_), Both(Without(MakeRows(0, 30), {5}), {{5, "new"}}));
+  EXPECT_EQ(Column(*dataset_, "_rowid"), Column(*dataset_, "_rowaddr"));
+}
+
+TEST_P(RowChanges, ReplacedRowsNeedOneNewRowEach) {
+  const auto data = Files("data");
+  auto refused = [&](std::vector<RowAddress> replaced, const std::string& part) {
+    const auto reader = ReaderOf({ToBatch({{5, "new"}})});
+    RowChange change{reader.get(), {}};
+    change.replaced = std::move(replaced);
+    ExpectError(CommitRowChange(*dataset_, change).status(), ErrorKind::kInvalidInput, part);
+  };
+  refused({At(0, 5), At(0, 6)}, "1 new rows cannot replace 2");
+  refused({At(0, 5), At(0, 5)}, "replaced twice");
+  refused({At(7, 5)}, "no fragment 7");
+  EXPECT_EQ(Files("data"), data);
 }
 
 // ---- progress ----

@@ -459,5 +459,28 @@ TEST_F(Scans, StableRowIdsInAColumn) {
   EXPECT_EQ(world_.Rows(*dataset), MakeRows(0, 10));
 }
 
+TEST_F(Scans, VersionsOfRows) {
+  const std::vector<std::string> columns = {"_row_last_updated_at_version", "id", "_row_created_at_version"};
+  ASSERT_OK_AND_ASSIGN(const auto plain, world_.Open());
+  EXPECT_THAT(Numbers(*ScanAll(*plain, {.columns = columns}), columns[0]), testing::Each(1));
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world_.Plant([&](table::Manifest& next) {
+    next.reader_feature_flags = next.writer_feature_flags = table::flag::kStableRowIds;
+    next.next_row_id = 600;
+    for (uint64_t i = 0; i < 3; ++i) {
+      const std::vector<table::RowOrigin> origins(4, {100 * i, 5 + i});
+      uint64_t next_id = 100 * i + 1;
+      next.fragments[i].lineage =
+          table::CompleteLineage(table::LineageOfReplacedRows(origins), 10, TableVersion(9), &next_id).ValueOrDie();
+    }
+  }));
+  const BatchPtr all = ScanAll(*dataset, {.columns = columns, .batch_rows = 3});
+  EXPECT_THAT(all->schema()->field_names(), testing::ElementsAreArray(columns));
+  const auto created = Numbers(*all, columns[2]);
+  for (uint64_t row = 0; row < 30; ++row) EXPECT_EQ(created[row], row % 10 < 4 ? 5 + row / 10 : 9) << row;
+  EXPECT_THAT(Numbers(*all, columns[0]), testing::Each(9));
+  ASSERT_OK_AND_ASSIGN(const BatchPtr taken, dataset->Take(std::vector<uint64_t>{25, 21, 3}, columns));
+  EXPECT_THAT(Numbers(*taken, columns[2]), ElementsAre(9, 7, 5));
+}
+
 }  // namespace
 }  // namespace javelin

@@ -40,10 +40,10 @@ arrow::Status AddFragments(std::vector<Fragment> fragments, uint64_t first_id, M
     fragment.id = FragmentId(first_id);
     next.max_fragment_id = static_cast<uint32_t>(first_id++);
     if (stable_row_ids) {
-      if (fragment.physical_rows > UINT64_MAX - next.next_row_id)
-        return NotSupported("the table has used up its row ids");
-      fragment.lineage = LineageOfNewRows(next.next_row_id, fragment.physical_rows, next.version);
-      next.next_row_id += fragment.physical_rows;
+      ARROW_ASSIGN_OR_RAISE(fragment.lineage,
+                            CompleteLineage(fragment.lineage, fragment.physical_rows, next.version, &next.next_row_id));
+    } else {
+      fragment.lineage.clear();
     }
     next.fragments.push_back(std::move(fragment));
   }

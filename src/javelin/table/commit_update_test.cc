@@ -237,6 +237,25 @@ TEST_F(Updates, RowsWithStableIds) {
   EXPECT_EQ(head_.manifest->next_row_id, 1005u);
 }
 
+TEST_F(Updates, ReplacedRowsKeepTheirIds) {
+  Update update;
+  update.updated_fragments = {Masked(1, 2)};
+  update.new_fragments = {TableWorld::Rows(3)};
+  update.new_fragments[0].lineage = LineageOfReplacedRows(std::vector<RowOrigin>{{104, 1}, {102, 1}});
+  // A table without ids of its own has no use for them.
+  ASSERT_OK_AND_ASSIGN(const LoadedManifest plain, world_.Commit(head_, Of(update)));
+  EXPECT_EQ(plain.manifest->fragments[3].lineage, "");
+  head_ = plain;
+  MakeRowIdsStable();
+  update.updated_fragments = {Masked(2, 2)};
+  ASSERT_OK(Advance(Of(update)));
+  std::vector<uint64_t> ids(3);
+  ASSERT_OK_AND_ASSIGN(const RowIdSequence sequence, DecodeRowIds(Fragments()[4], 3));
+  sequence.Read(0, ids);
+  EXPECT_THAT(ids, ElementsAre(104, 102, 1000));
+  EXPECT_EQ(head_.manifest->next_row_id, 1001u);
+}
+
 // ---- compaction progress ----
 
 TEST_F(Updates, ProgressIsRecordedByShard) {

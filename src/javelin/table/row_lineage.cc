@@ -113,6 +113,74 @@ class RowIdDecoder {
   RowIdSequence sequence_;
 };
 
+namespace {
+
+arrow::Result<std::optional<RowVersions>> DecodeVersions(bool in_column, const std::string& bytes,
+                                                         const Fragment& fragment) {
+  if (in_column) return std::nullopt;
+  auto versions = RowVersions::Decode(bytes);
+  if (!versions.ok()) return WithContext(versions.status(), fmt::format("fragment {}", fragment.id));
+  return std::optional(*std::move(versions));
+}
+
+void SetRange(uint64_t start, uint64_t end, wire::U64Segment* segment) {
+  segment->mutable_range()->set_start(start);
+  segment->mutable_range()->set_end(end);
+}
+
+void AppendRun(uint64_t rows, uint64_t version, wire::RowDatasetVersionSequence* versions) {
+  if (rows == 0) return;
+  wire::RowDatasetVersionSequence::Run* run = versions->add_runs();
+  run->mutable_span()->mutable_range()->set_end(rows);
+  run->set_version(version);
+}
+
+template <typename Offset>
+std::string Offsets(std::span<const uint64_t> values, uint64_t base) {
+  std::string bytes;
+  for (uint64_t value : values) {
+    const auto offset = static_cast<Offset>(value - base);
+    bytes.append(reinterpret_cast<const char*>(&offset), sizeof(offset));
+  }
+  return bytes;
+}
+
+void SetArray(std::span<const uint64_t> values, wire::EncodedU64Array* array) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const uint64_t base = *least, range = *most - *least;
+  if (range <= UINT16_MAX) {
+    array->mutable_u16_array()->set_base(base);
+    array->mutable_u16_array()->set_offsets(Offsets<uint16_t>(values, base));
+  } else if (range <= UINT32_MAX) {
+    array->mutable_u32_array()->set_base(base);
+    array->mutable_u32_array()->set_offsets(Offsets<uint32_t>(values, base));
+  } else {
+    array->mutable_u64_array()->set_values(Offsets<uint64_t>(values, 0));
+  }
+}
+
+// Long runs of consecutive ids as ranges, else one array of all.
+void AppendIds(std::span<const uint64_t> ids, wire::RowIdSequence* sequence) {
+  constexpr size_t kRowsPerRange = 8;  // from here on a range takes less than an array of its numbers
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  for (uint64_t id : ids) {
+    if (!ranges.empty() && ranges.back().second == id) {
+      ++ranges.back().second;
+    } else {
+      ranges.emplace_back(id, id + 1);
+    }
+  }
+  if (ranges.size() == 1 || ranges.size() * kRowsPerRange <= ids.size()) {
+    for (const auto& [start, end] : ranges) SetRange(start, end, sequence->add_segments());
+  } else if (!ids.empty()) {
+    const bool ascending = std::is_sorted(ids.begin(), ids.end());
+    wire::U64Segment* segment = sequence->add_segments();
+    SetArray(ids, ascending ? segment->mutable_sorted_array() : segment->mutable_array());
+  }
+}
+
+}  // namespace
+
 arrow::Result<RowIdSequence> RowIdSequence::Decode(std::string_view bytes) {
   wire::RowIdSequence message;
   ARROW_RETURN_NOT_OK(Parse(bytes, message, "a row id sequence"));
@@ -158,19 +226,99 @@ bool HasSpilledLineage(const Fragment& fragment) {
                           message->has_created_at_in_column());
 }
 
+arrow::Result<RowVersions> RowVersions::Decode(std::string_view bytes) {
+  wire::RowDatasetVersionSequence message;
+  ARROW_RETURN_NOT_OK(Parse(bytes, message, "a sequence of row versions"));
+  RowVersions versions;
+  uint64_t end = 0;
+  for (const auto& run : message.runs()) {
+    RowIdDecoder span;
+    ARROW_RETURN_NOT_OK(span.Add(run.span()));
+    const uint64_t rows = span.Finish().size();
+    if (rows > UINT64_MAX - end) return Corruption("a sequence of row versions holds more than 2^64 rows");
+    end += rows;
+    versions.runs_.push_back({end, run.version()});
+  }
+  return versions;
+}
+
+void RowVersions::Read(uint64_t first, std::span<uint64_t> versions) const {
+  auto run =
+      std::upper_bound(runs_.begin(), runs_.end(), first, [](uint64_t row, const Run& r) { return row < r.end; });
+  for (size_t done = 0; done < versions.size();) {
+    if (run == runs_.end()) {
+      std::fill(versions.begin() + static_cast<ptrdiff_t>(done), versions.end(),
+                runs_.empty() ? 1 : runs_.back().version);
+      return;
+    }
+    for (; done < versions.size() && first + done < run->end; ++done) versions[done] = run->version;
+    ++run;
+  }
+}
+
+arrow::Result<std::optional<RowVersions>> DecodeCreatedVersions(const Fragment& fragment) {
+  ARROW_ASSIGN_OR_RAISE(const wire::DataFragment message, ParseLineage(fragment));
+  return DecodeVersions(message.has_created_at_in_column(), message.inline_created_at_versions(), fragment);
+}
+
+arrow::Result<std::optional<RowVersions>> DecodeUpdatedVersions(const Fragment& fragment) {
+  ARROW_ASSIGN_OR_RAISE(const wire::DataFragment message, ParseLineage(fragment));
+  return DecodeVersions(message.has_last_updated_at_in_column(), message.inline_last_updated_at_versions(), fragment);
+}
+
 std::string LineageOfNewRows(uint64_t first_row_id, uint64_t rows, TableVersion version) {
   wire::RowIdSequence ids;
-  wire::U64Segment::Range* range = ids.add_segments()->mutable_range();
-  range->set_start(first_row_id);
-  range->set_end(first_row_id + rows);
+  SetRange(first_row_id, first_row_id + rows, ids.add_segments());
   wire::RowDatasetVersionSequence versions;
-  wire::RowDatasetVersionSequence::Run* run = versions.add_runs();
-  run->mutable_span()->mutable_range()->set_end(rows);
-  run->set_version(version.value());
+  AppendRun(rows, version.value(), &versions);
   wire::DataFragment lineage;
   lineage.set_inline_row_ids(Serialize(ids));
   lineage.set_inline_last_updated_at_versions(Serialize(versions));
   lineage.set_inline_created_at_versions(Serialize(versions));
+  return Serialize(lineage);
+}
+
+std::string LineageOfReplacedRows(std::span<const RowOrigin> rows) {
+  std::vector<uint64_t> ids;
+  wire::RowDatasetVersionSequence created;
+  for (size_t first = 0; first < rows.size();) {
+    size_t end = first;
+    for (; end < rows.size() && rows[end].created_version == rows[first].created_version; ++end)
+      ids.push_back(rows[end].row_id);
+    AppendRun(end - first, rows[first].created_version, &created);
+    first = end;
+  }
+  wire::RowIdSequence sequence;
+  AppendIds(ids, &sequence);
+  wire::DataFragment lineage;
+  lineage.set_inline_row_ids(Serialize(sequence));
+  lineage.set_inline_created_at_versions(Serialize(created));
+  return Serialize(lineage);
+}
+
+arrow::Result<std::string> CompleteLineage(std::string_view of_transaction, uint64_t rows, TableVersion version,
+                                           uint64_t* next_row_id) {
+  wire::DataFragment lineage;
+  ARROW_RETURN_NOT_OK(Parse(of_transaction, lineage, "the lineage of a new fragment"));
+  ARROW_ASSIGN_OR_RAISE(const RowIdSequence known, RowIdSequence::Decode(lineage.inline_row_ids()));
+  if (known.size() > rows) return InvalidInput("{} row ids were given for a fragment of {} rows", known.size(), rows);
+  const uint64_t fresh = rows - known.size();
+  if (fresh > UINT64_MAX - *next_row_id) return NotSupported("the table has used up its row ids");
+  if (known.size() == 0) {
+    *next_row_id += fresh;
+    return LineageOfNewRows(*next_row_id - fresh, rows, version);
+  }
+  wire::RowIdSequence ids;
+  ARROW_RETURN_NOT_OK(Parse(lineage.inline_row_ids(), ids, "row ids"));
+  if (fresh > 0) SetRange(*next_row_id, *next_row_id + fresh, ids.add_segments());
+  wire::RowDatasetVersionSequence created, updated;
+  ARROW_RETURN_NOT_OK(Parse(lineage.inline_created_at_versions(), created, "creation versions"));
+  AppendRun(fresh, version.value(), &created);
+  AppendRun(rows, version.value(), &updated);
+  *next_row_id += fresh;
+  lineage.set_inline_row_ids(Serialize(ids));
+  lineage.set_inline_created_at_versions(Serialize(created));
+  lineage.set_inline_last_updated_at_versions(Serialize(updated));
   return Serialize(lineage);
 }
 

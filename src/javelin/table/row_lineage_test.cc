@@ -129,5 +129,110 @@ TEST(Lineage, WhereIdsAreKept) {
   EXPECT_TRUE(HasSpilledLineage(fragment));
 }
 
+Ids VersionsOf(const RowVersions& versions, uint64_t first, size_t count) {
+  Ids read(count);
+  versions.Read(first, read);
+  return read;
+}
+
+TEST(RowVersions, RunsCountTheirValuesAndTheLastGoesOn) {
+  wire::RowDatasetVersionSequence message;
+  auto add = [&](uint64_t version) {
+    auto* run = message.add_runs();
+    run->set_version(version);
+    return run->mutable_span();
+  };
+  add(4)->mutable_range()->set_end(3);
+  add(9);
+  message.mutable_runs(1)->mutable_span()->mutable_sorted_array()->mutable_u16_array()->set_offsets(
+      Packed<uint16_t>({7, 90}));
+  add(2)->mutable_range()->set_start(5);
+  message.mutable_runs(2)->mutable_span()->mutable_range()->set_end(6);
+  ASSERT_OK_AND_ASSIGN(const RowVersions versions, RowVersions::Decode(message.SerializeAsString()));
+  const Ids all = {4, 4, 4, 9, 9, 2, 2, 2};
+  for (size_t first = 0; first < all.size(); ++first) {
+    for (size_t count = 0; first + count <= all.size(); ++count)
+      ASSERT_EQ(VersionsOf(versions, first, count), Ids(all.begin() + first, all.begin() + first + count));
+  }
+  ASSERT_OK_AND_ASSIGN(const RowVersions none, RowVersions::Decode(""));
+  EXPECT_THAT(VersionsOf(none, 7, 2), ElementsAre(1, 1));
+  ExpectError(RowVersions::Decode("\xff").status(), ErrorKind::kCorruption, "row versions");
+  add(1)->mutable_range()->set_end(UINT64_MAX);
+  ExpectError(RowVersions::Decode(message.SerializeAsString()).status(), ErrorKind::kCorruption, "2^64");
+}
+
+TEST(RowVersions, OfAFragment) {
+  Fragment fragment{FragmentId(4), {}, {}, 3, LineageOfNewRows(7, 3, TableVersion(5))};
+  ASSERT_OK_AND_ASSIGN(const auto created, DecodeCreatedVersions(fragment));
+  ASSERT_OK_AND_ASSIGN(const auto updated, DecodeUpdatedVersions(fragment));
+  EXPECT_THAT(VersionsOf(*created, 0, 3), ElementsAre(5, 5, 5));
+  EXPECT_THAT(VersionsOf(*updated, 0, 3), ElementsAre(5, 5, 5));
+  wire::DataFragment spilled;
+  spilled.mutable_created_at_in_column();
+  fragment.lineage = spilled.SerializeAsString();
+  ASSERT_OK_AND_ASSIGN(const auto in_column, DecodeCreatedVersions(fragment));
+  EXPECT_FALSE(in_column);
+  ASSERT_OK_AND_ASSIGN(const auto unknown, DecodeUpdatedVersions(fragment));
+  EXPECT_THAT(VersionsOf(*unknown, 0, 1), ElementsAre(1));
+}
+
+struct Completed {
+  Ids ids, created, updated;
+  uint64_t next_row_id = 0;
+};
+
+Completed Complete(const std::vector<RowOrigin>& origins, uint64_t rows) {
+  Completed out{Ids(rows), {}, {}, 1000};
+  Fragment fragment{FragmentId(4), {}, {}, rows, ""};
+  const std::string given = origins.empty() ? "" : LineageOfReplacedRows(origins);
+  fragment.lineage = CompleteLineage(given, rows, TableVersion(8), &out.next_row_id).ValueOrDie();
+  DecodeRowIds(fragment, rows).ValueOrDie().Read(0, out.ids);
+  out.created = VersionsOf(*DecodeCreatedVersions(fragment).ValueOrDie(), 0, rows);
+  out.updated = VersionsOf(*DecodeUpdatedVersions(fragment).ValueOrDie(), 0, rows);
+  return out;
+}
+
+TEST(Lineage, OfReplacedRowsThenNewOnes) {
+  const Completed some = Complete({{7, 2}, {3, 2}, {70000, 1}}, 5);
+  EXPECT_THAT(some.ids, ElementsAre(7, 3, 70000, 1000, 1001));
+  EXPECT_THAT(some.created, ElementsAre(2, 2, 1, 8, 8));
+  EXPECT_THAT(some.updated, ElementsAre(8, 8, 8, 8, 8));
+  EXPECT_EQ(some.next_row_id, 1002u);
+  const Completed all = Complete({{7, 2}, {3, 4}}, 2);
+  EXPECT_THAT(all.ids, ElementsAre(7, 3));
+  EXPECT_THAT(all.created, ElementsAre(2, 4));
+  EXPECT_EQ(all.next_row_id, 1000u);
+  const Completed none = Complete({}, 2);
+  EXPECT_THAT(none.ids, ElementsAre(1000, 1001));
+  EXPECT_THAT(none.created, ElementsAre(8, 8));
+}
+
+TEST(Lineage, EveryFormOfReplacedIds) {
+  const std::vector<Ids> cases = {
+      {5}, {5, 6, 7}, {5, 7, 8}, {8, 5, 7}, {0, 65536}, {65535, 0}, {1, uint64_t{1} << 33, 0}, {0,  1,  2,  3,  4,
+                                                                                                5,  6,  7,  90, 91,
+                                                                                                92, 93, 94, 95, 96,
+                                                                                                97, 50, 51, 52, 53,
+                                                                                                54, 55, 56, 57}};
+  for (const Ids& ids : cases) {
+    std::vector<RowOrigin> origins;
+    for (uint64_t id : ids) origins.push_back({id, 3});
+    EXPECT_EQ(Complete(origins, ids.size()).ids, ids);
+  }
+  // Consecutive ids take the same few bytes however many they are.
+  std::vector<RowOrigin> many;
+  for (uint64_t id = 0; id < 100'000; ++id) many.push_back({id + (id < 50'000 ? 0 : 7), 3});
+  EXPECT_LT(LineageOfReplacedRows(many).size(), 64u);
+}
+
+TEST(Lineage, MoreReplacedRowsThanThereAreAreRefused) {
+  uint64_t next = 10;
+  ExpectError(CompleteLineage(LineageOfReplacedRows(std::vector<RowOrigin>{{7, 2}, {3, 2}}), 1, TableVersion(8), &next)
+                  .status(),
+              ErrorKind::kInvalidInput, "2 row ids");
+  next = UINT64_MAX - 2;
+  ExpectError(CompleteLineage("", 3, TableVersion(8), &next).status(), ErrorKind::kNotSupported, "used up");
+}
+
 }  // namespace
 }  // namespace javelin::table
