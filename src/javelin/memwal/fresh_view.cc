@@ -3,6 +3,7 @@
 #include "javelin/base/error.h"
 #include "javelin/memwal/fresh_view_internal.h"
 #include "javelin/memwal/shard_listing.h"
+#include "javelin/memwal/sources_internal.h"
 #include "javelin/memwal/writer_registry.h"
 #include "javelin/table/mem_wal_details.h"
 
@@ -12,8 +13,21 @@ namespace {
 
 using Manifests = std::vector<ShardManifest>;
 
-// Step 1: what the writers of this session hold. A writer that ends meanwhile has left its rows in the log, like one of
-// another process.
+// What one shard holds in memory, newest generation first; each MemTable bounded to what was visible when the view was
+// made.
+struct ShardMemory {
+  Uuid shard;
+  std::shared_ptr<WriterState> writer;
+  std::vector<MemTableView> tables;
+};
+
+const ShardMemory* FindMemory(const std::vector<ShardMemory>& memory, const Uuid& shard) {
+  const auto found = std::find_if(memory.begin(), memory.end(), [&](const auto& held) { return held.shard == shard; });
+  return found == memory.end() ? nullptr : &*found;
+}
+
+// Step 1: what the writers of this session hold. A writer that ends meanwhile has left its rows in the log or in an
+// SSTable, like one of another process.
 arrow::Result<std::vector<ShardMemory>> ReadMemory(const std::vector<std::shared_ptr<WriterState>>& writers) {
   std::vector<ShardMemory> shards;
   for (const auto& writer : writers) {
@@ -32,8 +46,7 @@ arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& r
   ARROW_ASSIGN_OR_RAISE(const auto shards, ListShards(dataset));
   Manifests manifests;
   for (const Uuid& shard : shards) {
-    const bool live =
-        std::any_of(memory.begin(), memory.end(), [&](const ShardMemory& held) { return held.shard == shard; });
+    const bool live = FindMemory(memory, shard) != nullptr;
     ARROW_ASSIGN_OR_RAISE(auto manifest,
                           live ? registry.ManifestStore(dataset.location(), shard)->Latest()
                                : registry.ReaderManifestStore(dataset.location(), shard)->RefreshLatest());
@@ -45,84 +58,134 @@ arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& r
 // A writer that was overtaken holds rows and generations that mean nothing any more. It learns of it here.
 arrow::Status CheckNotOvertaken(const Manifests& manifests, const std::vector<ShardMemory>& shards) {
   for (const ShardManifest& manifest : manifests) {
-    for (const ShardMemory& memory : shards) {
-      if (memory.shard != manifest.shard_id || memory.writer->epoch() >= manifest.writer_epoch) continue;
-      memory.writer->Poison(
-          MakeError(ErrorKind::kFencedPeerClaimedEpoch,
-                    fmt::format("shard {}: the writer in this session holds epoch {}, another one has claimed epoch "
-                                "{}; close this writer to read what the other one published",
-                                memory.shard.ToString(), memory.writer->epoch(), manifest.writer_epoch)));
-      return memory.writer->poison();
-    }
-  }
-  return arrow::Status::OK();
-}
-
-// Step 4: every generation must be in the base table or in memory; reading a part of a shard would lose rows silently.
-arrow::Status CheckNothingElse(const Manifests& manifests, const std::vector<ShardMemory>& shards,
-                               const Dataset& base) {
-  ARROW_ASSIGN_OR_RAISE(const auto details, table::ReadMemWalDetails(base.manifest()));
-  for (const ShardManifest& manifest : manifests) {
-    const Generation compacted = details.has_value() ? details->CompactedThrough(manifest.shard_id) : Generation(0);
-    std::optional<Generation> oldest_in_memory;
-    for (const auto& memory : shards) {
-      if (memory.shard == manifest.shard_id && !memory.tables.empty())
-        oldest_in_memory = memory.tables.back().generation;
-    }
-    for (const auto& sstable : manifest.sstables) {
-      if (sstable.generation <= compacted) continue;
-      if (oldest_in_memory.has_value() && sstable.generation >= *oldest_in_memory) continue;
-      const std::string shard = manifest.shard_id.ToString();
-      return MakeError(
-          ErrorKind::kNotSupported,
-          fmt::format(
-              "shard {} holds generation {} in the SSTable {}, which is not compacted into the table yet; reading "
-              "SSTables is not handled yet",
-              shard, sstable.generation, sstable.path),
-          {{"shard", shard}, {"generation", fmt::format("{}", sstable.generation)}, {"path", sstable.path}});
-    }
+    const ShardMemory* memory = FindMemory(shards, manifest.shard_id);
+    if (memory == nullptr || memory->writer->epoch() >= manifest.writer_epoch) continue;
+    memory->writer->Poison(
+        MakeError(ErrorKind::kFencedPeerClaimedEpoch,
+                  fmt::format("shard {}: the writer in this session holds epoch {}, another one has claimed epoch "
+                              "{}; close this writer to read what the other one published",
+                              memory->shard.ToString(), memory->writer->epoch(), manifest.writer_epoch)));
+    return memory->writer->poison();
   }
   return arrow::Status::OK();
 }
 
 // The key of the base table must be the one that the MemTables index.
-arrow::Status CheckKeys(const FreshView::Impl& view, const std::vector<const file::Field*>& key) {
-  for (const ShardMemory& memory : view.shards) {
+arrow::Status CheckKeys(const Dataset& base, const std::vector<ShardMemory>& shards,
+                        const std::vector<file::Field>& key) {
+  for (const ShardMemory& memory : shards) {
     for (const MemTableView& table : memory.tables) {
       const ShardSchemas& schemas = table.table->schemas();
       bool same = schemas.key_columns().size() == key.size();
       for (size_t i = 0; same && i < key.size(); ++i) {
         const file::Field& field = schemas.storage_fields().fields()[schemas.key_columns()[i]];
-        same = field.id == key[i]->id && field.type->Equals(key[i]->type);
+        same = field.id == key[i].id && field.type->Equals(key[i].type);
       }
       if (!same)
-        return NotSupported("the primary key of {} was changed while shard {} has a writer", view.base->uri(),
+        return NotSupported("the primary key of {} was changed while shard {} has a writer", base.uri(),
                             memory.shard.ToString());
     }
   }
   return arrow::Status::OK();
 }
 
-arrow::Result<std::shared_ptr<const FreshView::Impl>> Assemble(std::vector<ShardMemory> shards,
+// Empty without a primary key that rows can be looked up by.
+std::vector<file::Field> KeyOf(const Dataset& base) {
+  std::vector<file::Field> key;
+  for (const file::Field* field : base.schema().PrimaryKey()) {
+    if (!index::IsKeyType(*field->type)) return {};
+    key.push_back(*field);
+  }
+  return key;
+}
+
+// Puts the tiers of each shard in order (step 4): MemTables, then SSTables that memory does not hold any more and the
+// base does not hold yet.
+class Assembly {
+ public:
+  explicit Assembly(std::shared_ptr<Dataset> base)
+      : base_(std::move(base)), key_(KeyOf(*base_)), cache_(SsTableCache::Of(*base_->session())) {}
+
+  arrow::Status Start() {
+    ARROW_ASSIGN_OR_RAISE(details_, table::ReadMemWalDetails(base_->manifest()));
+    return arrow::Status::OK();
+  }
+  const std::vector<file::Field>& key() const { return key_; }
+
+  void AddShard(const Uuid& shard, std::vector<SsTableEntry> sstables, const ShardMemory* memory) {
+    query::Shard sources;
+    std::optional<Generation> oldest_in_memory;
+    if (memory != nullptr) {
+      for (const MemTableView& view : memory->tables) {
+        oldest_in_memory = view.generation;
+        if (view.visible_rows > 0) sources.push_back(MakeMemTableSource(view));
+      }
+    }
+    const Generation compacted = details_.has_value() ? details_->CompactedThrough(shard) : Generation(0);
+    std::sort(sstables.begin(), sstables.end(),
+              [](const SsTableEntry& a, const SsTableEntry& b) { return a.generation > b.generation; });
+    const ShardPaths paths(base_->location().root, shard);
+    for (const SsTableEntry& sstable : sstables) {
+      if (sstable.generation <= compacted) continue;
+      if (oldest_in_memory.has_value() && sstable.generation >= *oldest_in_memory) continue;
+      sources.push_back(
+          MakeSsTableSource(cache_, base_->location().store, JoinKey(paths.shard_folder, sstable.path), key_));
+    }
+    if (!sources.empty()) shards_.push_back(std::move(sources));
+  }
+
+  arrow::Result<std::shared_ptr<const FreshView::Impl>> Finish() {
+    auto view = std::make_shared<FreshView::Impl>();
+    view->base = base_;
+    for (const file::Field* field : base_->schema().PrimaryKey()) view->key_names.push_back(field->name);
+    std::vector<std::shared_ptr<arrow::DataType>> types;
+    for (const file::Field& field : key_) types.push_back(field.type);
+    if (!types.empty()) {
+      ARROW_ASSIGN_OR_RAISE(view->keys, index::KeyEncoder::Make(std::move(types)));
+    }
+    view->only_base = shards_.empty();
+    auto base = MakeBaseSource(base_, view->keys, view->key_names);
+    view->fold = std::make_unique<query::Fold>(std::move(shards_), std::move(base), view->keys.has_value());
+    return view;
+  }
+
+ private:
+  const std::shared_ptr<Dataset> base_;
+  const std::vector<file::Field> key_;
+  const std::shared_ptr<SsTableCache> cache_;
+  std::optional<table::MemWalDetails> details_;
+  std::vector<query::Shard> shards_;
+};
+
+arrow::Result<std::shared_ptr<const FreshView::Impl>> Assemble(const std::vector<ShardMemory>& shards,
                                                                const Manifests& manifests,
                                                                std::shared_ptr<Dataset> base) {
   ARROW_RETURN_NOT_OK(CheckNotOvertaken(manifests, shards));
-  ARROW_RETURN_NOT_OK(CheckNothingElse(manifests, shards, *base));
-  auto view = std::make_shared<FreshView::Impl>();
-  view->base = std::move(base);
-  view->shards = std::move(shards);
-  const auto key = view->base->schema().PrimaryKey();
-  ARROW_RETURN_NOT_OK(CheckKeys(*view, key));
-  std::vector<std::shared_ptr<arrow::DataType>> types;
-  for (const file::Field* field : key) {
-    view->key_names.push_back(field->name);
-    types.push_back(field->type);
+  Assembly assembly(base);
+  ARROW_RETURN_NOT_OK(assembly.Start());
+  ARROW_RETURN_NOT_OK(CheckKeys(*base, shards, assembly.key()));
+  for (const ShardManifest& manifest : manifests) {
+    assembly.AddShard(manifest.shard_id, manifest.sstables, FindMemory(shards, manifest.shard_id));
   }
-  const bool usable = std::all_of(types.begin(), types.end(), [](const auto& type) { return index::IsKeyType(*type); });
-  if (!types.empty() && usable) {
-    ARROW_ASSIGN_OR_RAISE(view->keys, index::KeyEncoder::Make(std::move(types)));
+  return assembly.Finish();
+}
+
+arrow::Status CheckSnapshots(const std::vector<ShardSnapshot>& snapshots) {
+  std::set<Uuid> shards;
+  for (const ShardSnapshot& snapshot : snapshots) {
+    const std::string shard = snapshot.shard.ToString();
+    if (!shards.insert(snapshot.shard).second) return InvalidInput("shard {} is given twice", shard);
+    std::set<Generation> generations;
+    for (const SsTableEntry& sstable : snapshot.sstables) {
+      if (sstable.generation == Generation(0))
+        return InvalidInput("shard {}: generations count from 1, SSTable '{}' is given 0", shard, sstable.path);
+      if (!generations.insert(sstable.generation).second)
+        return InvalidInput("shard {}: generation {} is given twice", shard, sstable.generation);
+      if (sstable.path.find('/') != std::string::npos || !CheckKey(sstable.path).ok())
+        return InvalidInput("shard {}: '{}' is no name of a folder below the shard", shard, sstable.path);
+    }
   }
-  return view;
+  return arrow::Status::OK();
 }
 
 }  // namespace
@@ -131,10 +194,10 @@ arrow::Result<std::shared_ptr<FreshView>> FreshView::Open(const Dataset& dataset
   ARROW_RETURN_NOT_OK(dataset.session()->runtime().CheckProcess());
   const auto registry = WriterRegistry::Of(*dataset.session());
   const auto writers = registry->Writers(dataset.location());
-  ARROW_ASSIGN_OR_RAISE(auto shards, ReadMemory(writers));
+  ARROW_ASSIGN_OR_RAISE(const auto shards, ReadMemory(writers));
   ARROW_ASSIGN_OR_RAISE(const Manifests manifests, ReadManifests(dataset, *registry, shards));
   ARROW_ASSIGN_OR_RAISE(auto base, dataset.CheckoutLatest());
-  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(std::move(shards), manifests, std::move(base)));
+  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(shards, manifests, std::move(base)));
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 
@@ -145,101 +208,85 @@ arrow::Result<std::shared_ptr<FreshView>> FreshView::OpenForWriter(const ShardWr
   ARROW_ASSIGN_OR_RAISE(auto manifest, writer.manifest_store()->Latest());
   if (!manifest.has_value()) return NotFound("shard {} has no manifest any more", writer.shard_id());
   ARROW_ASSIGN_OR_RAISE(auto base, writer.dataset().CheckoutLatest());
-  ShardMemory memory{manifest->shard_id, state, std::move(tables)};
-  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble({std::move(memory)}, {*std::move(manifest)}, std::move(base)));
+  const ShardMemory memory{manifest->shard_id, state, std::move(tables)};
+  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble({memory}, {*std::move(manifest)}, std::move(base)));
+  return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
+}
+
+arrow::Result<std::shared_ptr<FreshView>> FreshView::OfSnapshots(std::shared_ptr<Dataset> base,
+                                                                 const std::vector<ShardSnapshot>& snapshots) {
+  ARROW_RETURN_NOT_OK(CheckSnapshots(snapshots));
+  Assembly assembly(std::move(base));
+  ARROW_RETURN_NOT_OK(assembly.Start());
+  for (const ShardSnapshot& snapshot : snapshots) assembly.AddShard(snapshot.shard, snapshot.sstables, nullptr);
+  ARROW_ASSIGN_OR_RAISE(auto impl, assembly.Finish());
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 
 const Dataset& FreshView::base() const { return *impl_->base; }
 std::shared_ptr<arrow::Schema> FreshView::arrow_schema() const { return impl_->base->arrow_schema(); }
 
+namespace {
+// Keeps the view alive for as long as its reader.
+class ViewReader final : public arrow::RecordBatchReader {
+ public:
+  ViewReader(std::shared_ptr<const FreshView::Impl> view, std::shared_ptr<arrow::RecordBatchReader> reader)
+      : view_(std::move(view)), reader_(std::move(reader)) {}
+  std::shared_ptr<arrow::Schema> schema() const override { return reader_->schema(); }
+  arrow::Status ReadNext(std::shared_ptr<arrow::RecordBatch>* batch) override { return reader_->ReadNext(batch); }
+
+ private:
+  const std::shared_ptr<const FreshView::Impl> view_;
+  const std::shared_ptr<arrow::RecordBatchReader> reader_;
+};
+}  // namespace
+
 arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> FreshView::Scan(const ScanOptions& options) const {
-  if (!impl_->has_memory()) return impl_->base->Scan(options);
-  return MakeFreshScan(impl_, options);
+  if (impl_->only_base) return impl_->base->Scan(options);
+  query::SourceScan scan;
+  ARROW_ASSIGN_OR_RAISE(scan.columns, impl_->Project(options.columns));
+  scan.offset = options.offset;
+  scan.limit = options.limit;
+  scan.batch_rows = options.batch_rows;
+  scan.batch_bytes = options.batch_bytes;
+  scan.with_row_id = options.with_row_id;
+  scan.with_row_address = options.with_row_address;
+  ARROW_ASSIGN_OR_RAISE(auto reader, impl_->fold->Scan(std::move(scan)));
+  return std::make_shared<ViewReader>(impl_, std::move(reader));
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> FreshView::Get(
     const arrow::RecordBatch& keys, const std::optional<std::vector<std::string>>& columns) const {
-  return GetFresh(*impl_, keys, columns);
+  ARROW_ASSIGN_OR_RAISE(const auto encoded, impl_->EncodeKeys(keys));
+  ARROW_ASSIGN_OR_RAISE(const auto target, impl_->Project(columns));
+  return impl_->fold->Get(encoded, target);
 }
 
-arrow::Result<uint64_t> FreshView::CountRows() const {
-  if (!impl_->has_memory()) return impl_->base->CountRows();
-  ScanOptions options;
-  options.columns.emplace();
-  ARROW_ASSIGN_OR_RAISE(const auto rows, Scan(options));
-  uint64_t count = 0;
-  while (true) {
-    std::shared_ptr<arrow::RecordBatch> batch;
-    ARROW_RETURN_NOT_OK(rows->ReadNext(&batch));
-    if (batch == nullptr) return count;
-    count += static_cast<uint64_t>(batch->num_rows());
-  }
-}
-
-// ---- what scan and get share ----
-
-bool ShardMemory::Holds(const index::HashedKey& key, size_t newer) const {
-  for (size_t i = 0; i < newer; ++i) {
-    if (tables[i].table->key_index()->Contains(key, tables[i].visible_rows)) return true;
-  }
-  return false;
-}
-
-bool FreshView::Impl::has_memory() const {
-  for (const ShardMemory& memory : shards) {
-    for (const MemTableView& table : memory.tables) {
-      if (table.visible_rows > 0) return true;
-    }
-  }
-  return false;
-}
-
-bool FreshView::Impl::Blocks(const index::HashedKey& key) const {
-  return std::any_of(shards.begin(), shards.end(),
-                     [&](const ShardMemory& memory) { return memory.Holds(key, memory.tables.size()); });
-}
+arrow::Result<uint64_t> FreshView::CountRows() const { return impl_->fold->CountRows(); }
 
 arrow::Result<file::Schema> FreshView::Impl::Project(const std::optional<std::vector<std::string>>& columns) const {
   if (!columns.has_value()) return base->schema();
   return base->schema().Select(*columns);
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> Filter(const std::shared_ptr<arrow::RecordBatch>& batch,
-                                                          const std::vector<bool>& keep) {
-  const int64_t kept = std::count(keep.begin(), keep.end(), true);
-  if (kept == batch->num_rows()) return batch;
-  if (batch->num_columns() == 0 || kept == 0) return batch->Slice(0, kept);
-  arrow::BooleanBuilder mask;
-  ARROW_RETURN_NOT_OK(mask.AppendValues(keep));
-  ARROW_ASSIGN_OR_RAISE(const auto selected, mask.Finish());
-  ARROW_ASSIGN_OR_RAISE(const arrow::Datum filtered, arrow::compute::Filter(batch, selected));
-  return filtered.record_batch();
-}
-
-arrow::Status MemoryRows::Prepare(const ShardSchemas& schemas) {
-  if (source_ == schemas.storage()) return arrow::Status::OK();
-  columns_.clear();
-  std::vector<std::shared_ptr<arrow::Field>> fields;
-  for (int i = 0; i < schemas.storage()->num_fields(); ++i) {
-    const file::Field& field = schemas.storage_fields().fields()[i];
-    const auto wanted = [&](const file::Field& target) { return target.id == field.id; };
-    if (field.id.value() < 0 || std::none_of(target_.fields().begin(), target_.fields().end(), wanted)) continue;
-    columns_.push_back(i);
-    fields.push_back(schemas.storage()->field(i));
+arrow::Result<std::vector<std::string>> FreshView::Impl::EncodeKeys(const arrow::RecordBatch& batch) const {
+  if (key_names.empty()) return InvalidInput("{} has no primary key; rows cannot be looked up by key", base->uri());
+  if (!keys.has_value()) return NotSupported("the primary key of {} has a type that cannot be looked up", base->uri());
+  arrow::ArrayVector columns;
+  for (const std::string& name : key_names) {
+    auto column = batch.GetColumnByName(name);
+    if (column == nullptr) return InvalidInput("the keys must hold the column '{}' exactly once", name);
+    const auto& type = base->schema().FindByName(name)->type;
+    if (!column->type()->Equals(type)) {
+      return InvalidInput("key column '{}' is {}, the table's is {}", name, column->type()->ToString(),
+                          type->ToString());
+    }
+    if (column->null_count() > 0) return InvalidInput("key column '{}' holds a null", name);
+    columns.push_back(std::move(column));
   }
-  ARROW_ASSIGN_OR_RAISE(alignment_, file::SchemaAlignment::Make(*arrow::schema(std::move(fields)), target_));
-  source_ = schemas.storage();
-  return arrow::Status::OK();
-}
-
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> MemoryRows::Take(const MemTable& table,
-                                                                    const arrow::RecordBatch& batch,
-                                                                    const std::vector<bool>& keep) {
-  ARROW_RETURN_NOT_OK(Prepare(table.schemas()));
-  ARROW_ASSIGN_OR_RAISE(const auto selected, batch.SelectColumns(columns_));
-  ARROW_ASSIGN_OR_RAISE(const auto rows, Filter(selected, keep));
-  return alignment_->Apply(*rows);
+  std::vector<std::string> encoded;
+  ARROW_RETURN_NOT_OK(keys->Encode(columns, &encoded));
+  return encoded;
 }
 
 }  // namespace javelin::memwal

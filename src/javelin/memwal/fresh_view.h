@@ -11,22 +11,34 @@
 #include <arrow/type_fwd.h>
 
 #include "javelin/dataset/dataset.h"
+#include "javelin/memwal/shard_manifest.h"
 
 namespace javelin::memwal {
 
 class ShardWriter;
 
+// The SSTables of one shard as somebody listed them.
+struct ShardSnapshot {
+  Uuid shard;
+  std::vector<SsTableEntry> sstables;  // any order; generations from 1, each once
+};
+
 class FreshView {
  public:
-  // Memory first, then shard manifests, then the latest base version (the order in which rows move). Sees the live
-  // writers of this session. NotSupported if a shard lists an SSTable above the compaction watermark that no live
-  // MemTable holds: never read in part.
+  // Memory first, then shard manifests, then the latest base version (the order in which rows move). Sees the SSTables
+  // of all shards and the live writers of this session; rows that lie only in the log of another process are not seen.
+  // Fenced: a writer of this session was overtaken. Opens no SSTable yet.
   static arrow::Result<std::shared_ptr<FreshView>> Open(const Dataset& dataset);
   // The same with just one writer's shard on top of the base.
   static arrow::Result<std::shared_ptr<FreshView>> OpenForWriter(const ShardWriter& writer);
+  // This version of the base with these SSTables on top, without memory. Those that the base holds already count no
+  // more. InvalidInput: a generation of 0 or twice, a shard twice, a path that is no folder name. No request.
+  static arrow::Result<std::shared_ptr<FreshView>> OfSnapshots(std::shared_ptr<Dataset> base,
+                                                               const std::vector<ShardSnapshot>& snapshots);
 
   // Newest row of every key over all sources, deleted ones left out; without a primary key every row. Columns:
-  // top-level names or none = all.
+  // top-level names or none = all. NotFound from the reader: an SSTable was retired and collected since; take a new
+  // view.
   arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Scan(const ScanOptions& options = {}) const;
   // Rows of the keys that exist, in the order asked, one each (a key asked twice answers once). `keys` holds the key
   // columns by name. InvalidInput: no primary key, missing column, other type, null.

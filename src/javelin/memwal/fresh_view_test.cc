@@ -1,7 +1,7 @@
 // Reading base and memory as one table: newest wins, deleted rows are gone, nothing is written.
 #include "javelin/memwal/fresh_view.h"
 
-#include "javelin/memwal/fresh_view_internal.h"
+#include "javelin/memwal/sources_internal.h"
 #include "javelin/memwal/writer_test_world.h"
 
 namespace javelin::memwal {

@@ -12,14 +12,25 @@ Replay::Replay(std::shared_ptr<const MemTableContext> context, const ShardManife
   tables_.tables.push_back(std::make_shared<MemTable>(context_, first_generation_, GlobalBatch(0)));
 }
 
-arrow::Status Replay::Apply(WalPosition position, WalEntry entry) {
+arrow::Result<bool> Replay::Skips(WalPosition position, const WalEntry& entry) const {
   const bool in_sstable = entry.generation.has_value() && *entry.generation < first_generation_;
-  if (in_sstable || entry.batches.empty()) return arrow::Status::OK();
+  if (in_sstable || entry.batches.empty()) return true;
   if (entry.target.has_value()) {
     return NotSupported(
         "log entry {} of shard {} refers to blobs in {}/{}; tables with blob columns are not handled yet", position,
         shard_, entry.target->folder, entry.target->data_file);
   }
+  return false;
+}
+
+arrow::Status Replay::Check(WalPosition position, const WalEntry& entry) {
+  ARROW_ASSIGN_OR_RAISE(const bool skips, Skips(position, entry));
+  return skips ? arrow::Status::OK() : Conform(position, entry).status();
+}
+
+arrow::Status Replay::Apply(WalPosition position, WalEntry entry) {
+  ARROW_ASSIGN_OR_RAISE(const bool skips, Skips(position, entry));
+  if (skips) return arrow::Status::OK();
   ARROW_ASSIGN_OR_RAISE(const auto batches, Conform(position, entry));
   if (batches.empty()) return arrow::Status::OK();
   MemTable& table = TableFor(entry, entry.num_rows());
@@ -71,12 +82,23 @@ arrow::Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Replay::Conform(
   return batches;
 }
 
+namespace {
+arrow::Status BuildIndexes(MemTable& table) {
+  const LocalBatch end = table.store().committed();
+  ARROW_RETURN_NOT_OK(table.ApplyIndexes(end));
+  table.AdvanceIndexed(end);
+  return arrow::Status::OK();
+}
+}  // namespace
+
+arrow::Result<std::shared_ptr<MemTable>> Replay::OldestFrozen() {
+  if (tables_.tables.size() < 2) return nullptr;
+  ARROW_RETURN_NOT_OK(BuildIndexes(*tables_.tables.front()));
+  return tables_.tables.front();
+}
+
 arrow::Result<ResidentSet> Replay::Finish() {
-  for (const auto& table : tables_.tables) {
-    const LocalBatch end = table->store().committed();
-    ARROW_RETURN_NOT_OK(table->ApplyIndexes(end));
-    table->AdvanceIndexed(end);
-  }
+  for (const auto& table : tables_.tables) ARROW_RETURN_NOT_OK(BuildIndexes(*table));
   return std::move(tables_);
 }
 

@@ -22,6 +22,14 @@ class Replay {
 
   // WalCorrupt: rows that do not fit the table. NotSupported: an entry whose blobs lie in a data file.
   arrow::Status Apply(WalPosition position, WalEntry entry);
+  // The same checks; the rows are let go of again.
+  arrow::Status Check(WalPosition position, const WalEntry& entry);
+
+  // Bytes of the MemTables that take no rows any more.
+  uint64_t frozen_bytes() const { return tables_.frozen_bytes(); }
+  // The oldest MemTable that takes no rows any more, indexed; null if there is none. It leaves with DropOldest.
+  arrow::Result<std::shared_ptr<MemTable>> OldestFrozen();
+  void DropOldest() { tables_.tables.erase(tables_.tables.begin()); }
   // Builds the indexes and returns the MemTables, oldest first; the last one goes on as the active one.
   arrow::Result<ResidentSet> Finish();
 
@@ -29,6 +37,8 @@ class Replay {
   // The MemTable that the entry goes into, after freezing the ones before it.
   MemTable& TableFor(const WalEntry& entry, uint64_t rows);
   void Rotate(Generation generation);
+  // In an SSTable already, or without rows.
+  arrow::Result<bool> Skips(WalPosition position, const WalEntry& entry) const;
   arrow::Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Conform(WalPosition position, const WalEntry& entry);
 
   const std::shared_ptr<const MemTableContext> context_;

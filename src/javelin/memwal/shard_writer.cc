@@ -15,7 +15,8 @@ ShardWriter::Impl::Impl(Dataset dataset_in, OpenPlan plan_in, std::shared_ptr<Wr
       mutex(state->runtime()),
       close_result(state->runtime()),
       index(state, &counters),
-      wal(state, &counters, std::move(log), plan.options) {}
+      wal(state, &counters, std::move(log), plan.options),
+      flush(state, &counters, dataset.location(), index, wal) {}
 
 arrow::Result<std::vector<MemTableView>> ShardWriter::Snapshot() const {
   ARROW_RETURN_NOT_OK(impl_->state->runtime().CheckProcess());

@@ -49,7 +49,8 @@ struct WriterStats {
   uint64_t wal_io_count = 0, wal_io_time_ns = 0;
   uint64_t index_update_count = 0, index_update_rows = 0, index_update_time_ns = 0;  // real applies only (V11)
   uint64_t memtable_flush_count = 0, memtable_flush_rows = 0, memtable_flush_failures = 0, memtable_flush_time_ns = 0;
-  uint64_t backpressure_refusals = 0;
+  uint64_t backpressure_refusals = 0;  // also those that a waiting put met
+  uint64_t backpressure_waits = 0, backpressure_wait_ns = 0;
 };
 
 // Of the active MemTable, unless the name says otherwise. Positions are numbers of batches inside it; bytes of indexes
@@ -83,16 +84,19 @@ class ShardWriter {
   ~ShardWriter();  // Abort()
 
   // Rows of table.arrow_schema(), all or none. Returns when they are visible (and durable with durable_write). Errors:
-  // InvalidInput (nothing inserted, writer healthy), Backpressure (not accepted, retry later), Fenced, Closed. Any
-  // number of callers at once. T.
+  // InvalidInput (nothing inserted, writer healthy), Backpressure (not accepted, and no flush makes room; retry later),
+  // Fenced, Closed. Any number of callers at once. T.
   arrow::Status Put(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches);
   arrow::Status Delete(const std::vector<std::shared_ptr<arrow::RecordBatch>>& keys);
-  // The same without waiting.
+  // The same without waiting, for room neither: Backpressure at once.
   arrow::Result<Ticket> PutAsync(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches);
   arrow::Result<Ticket> DeleteAsync(const std::vector<std::shared_ptr<arrow::RecordBatch>>& keys);
 
-  // Ends the writer: drains indexes, appends what is pending, stops. Its rows stay in the log. First error wins; later
-  // calls return the same. A writer that wrote nothing makes no request.
+  // Makes everything put so far an SSTable: freezes the active MemTable and waits until no MemTable up to it is left in
+  // memory. A store that is down is waited for. Fenced, Closed.
+  arrow::Status Flush();
+  // Ends the writer: drains indexes, appends what is pending, flushes, stops. Where a flush fails its rows are safe in
+  // the log. First error wins; later calls return the same. A writer that wrote nothing makes no request.
   arrow::Status Close();
   // Stops without I/O; rows that are not in the log are lost. Idempotent.
   void Abort();

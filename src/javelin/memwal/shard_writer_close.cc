@@ -23,18 +23,24 @@ arrow::Status ShardWriter::Impl::Close() {
 // request.
 arrow::Status ShardWriter::Impl::Drain() {
   wal.StopTicker();
+  flush.GiveUp();
   ARROW_RETURN_NOT_OK(state->Usable());
   const auto active = state->resident()->active();
   const GlobalBatch end = active->store().global_end();
   ARROW_RETURN_NOT_OK(index.ApplyThrough(end).Get().status());
   ARROW_RETURN_NOT_OK(state->runtime().SyncPoint("close.drained"));
   ARROW_RETURN_NOT_OK(wal.AppendThrough(end).Get().status());
-  return state->runtime().SyncPoint("close.appended");
+  ARROW_RETURN_NOT_OK(state->runtime().SyncPoint("close.appended"));
+  ARROW_ASSIGN_OR_RAISE(const auto last, FreezeActive());
+  if (!last.has_value()) return arrow::Status::OK();
+  ARROW_RETURN_NOT_OK(flush.FlushThrough(*last).Get().status());
+  return state->runtime().SyncPoint("close.flushed");
 }
 
 void ShardWriter::Impl::StopTasks() {
   registry->Remove(dataset.location(), state);
   state->End();
+  flush.Stop();
   index.Stop();
   wal.Stop();
 }
@@ -62,6 +68,12 @@ ShardWriter::~ShardWriter() {
     // In a forked child the tasks' threads and whatever they held are the parent's: nothing here can be ended.
     new std::shared_ptr<Impl>(std::move(impl_));
   }
+}
+
+arrow::Status ShardWriter::Flush() {
+  ARROW_RETURN_NOT_OK(impl_->state->runtime().CheckProcess());
+  ARROW_ASSIGN_OR_RAISE(const auto last, impl_->FreezeActive());
+  return last.has_value() ? impl_->flush.FlushThrough(*last).Get().status() : arrow::Status::OK();
 }
 
 arrow::Status ShardWriter::FlushWal() {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "javelin/memwal/flush_task.h"
 #include "javelin/memwal/index_task.h"
 #include "javelin/memwal/shard_writer.h"
 #include "javelin/memwal/ticket_internal.h"
@@ -47,6 +48,12 @@ struct ShardWriter::Impl {
   arrow::Result<std::shared_ptr<const Ticket::State>> Insert(
       const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, uint64_t rows,
       std::vector<std::shared_ptr<MemTable>>* frozen);
+  arrow::Result<std::shared_ptr<const Ticket::State>> InsertWhenThereIsRoom(
+      const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, uint64_t rows, Then then,
+      std::vector<std::shared_ptr<MemTable>>* frozen);
+  // Blocks while flushes can make room. False: none came, and no flush is under way that could make any.
+  bool WaitForRoom();
+  bool HasRoom(const ResidentSet& resident) const;
   arrow::Status CheckRoom(const ResidentSet& resident);
   // Swaps in the next generation and returns the MemTable that is frozen now. With `mutex` held.
   std::shared_ptr<MemTable> FreezeLocked();
@@ -54,6 +61,9 @@ struct ShardWriter::Impl {
   // terminal.
   arrow::Status DispatchFrozen(const MemTable& frozen);
   void SignalSize(const MemTable& active);
+
+  // Freezes the active MemTable if it has rows and returns the last generation that is frozen then; nullopt: none is.
+  arrow::Result<std::optional<Generation>> FreezeActive();
 
   // ---- shard_writer_close.cc ----
   arrow::Status Close();
@@ -73,6 +83,7 @@ struct ShardWriter::Impl {
   CellSetter<Unit> close_result;
   IndexTask index;
   WalTask wal;
+  FlushTask flush;  // last: asks the two above
 };
 
 }  // namespace javelin::memwal

@@ -1,4 +1,5 @@
 #include "javelin/base/error.h"
+#include "javelin/memwal/flush_task.h"
 #include "javelin/memwal/replay.h"
 #include "javelin/memwal/shard_writer_internal.h"
 #include "javelin/table/manifest.h"
@@ -56,7 +57,8 @@ class Opening {
              WalLogOptions{.max_persist_retries = plan.options.max_wal_persist_retries,
                            .persist_retry_base_delay = plan.options.wal_persist_retry_base_delay}) {}
 
-  // Nothing is written. A shard that nobody held has no log.
+  // Nothing is written, so a log of many MemTables cannot be made SSTables yet: what is beyond memory is checked only,
+  // and read again after the claim. A shard that nobody held has no log.
   arrow::Status Read() {
     ARROW_ASSIGN_OR_RAISE(seen_, manifests_->RefreshLatest());
     if (!seen_.has_value() || seen_->writer_epoch == Epoch(0) || seen_->status == ShardStatus::kSealed)
@@ -82,7 +84,10 @@ class Opening {
       replay_.emplace(plan_.context, manifest_, plan_.limits);
       tip_.reset();
       next_ = manifest_.replay_after.Next();
+    } else if (checked_only_from_.has_value()) {
+      next_ = *checked_only_from_;
     }
+    flush_.emplace(state_, dataset_.location());
     if (manifest_.writer_epoch == Epoch(1)) return ReplayLog(WalLog::Range::Of(manifest_));
     ARROW_ASSIGN_OR_RAISE(auto sentinel, log_.WriteSentinel(manifest_, std::move(tip_)));
     if (!resources_.runtime->PlantedBug("writer.replay_before_sentinel")) {
@@ -132,10 +137,36 @@ class Opening {
 
  private:
   arrow::Status ReplayLog(WalLog::Range range) {
-    const auto apply = [this](WalPosition position, WalEntry entry) {
+    const auto apply = [this](WalPosition position, WalEntry entry) -> arrow::Status {
+      if (IsFull()) {
+        if (flush_.has_value()) {
+          ARROW_RETURN_NOT_OK(MakeRoom());
+        } else {
+          if (!checked_only_from_.has_value()) checked_only_from_ = position;
+          return replay_->Check(position, entry);
+        }
+      }
       return replay_->Apply(position, std::move(entry));
     };
     ARROW_ASSIGN_OR_RAISE(next_, log_.Replay(std::move(range), apply));
+    return arrow::Status::OK();
+  }
+
+  // At most about two MemTables are in memory while a log is replayed (row V10).
+  bool IsFull() const { return replay_->frozen_bytes() >= plan_.options.max_memtable_size; }
+
+  arrow::Status MakeRoom() {
+    while (IsFull()) {
+      ARROW_ASSIGN_OR_RAISE(const auto table, replay_->OldestFrozen());
+      state_->durable()->RaiseTo(table->store().global_end().value());
+      ARROW_ASSIGN_OR_RAISE(const auto change, flush_->Write(*table));
+      if (change.has_value()) {
+        ARROW_ASSIGN_OR_RAISE(const auto committed, manifests_->CommitUpdate(state_->epoch(), *change).Get());
+        state_->NoteCommit(committed);
+      }
+      ARROW_RETURN_NOT_OK(resources_.runtime->SyncPoint("open.flushed"));
+      replay_->DropOldest();
+    }
     return arrow::Status::OK();
   }
 
@@ -149,6 +180,8 @@ class Opening {
   WalLog log_;
   std::shared_ptr<WriterState> state_;
   std::optional<Replay> replay_;
+  std::optional<WalPosition> checked_only_from_;  // before the claim: what is not in memory starts here
+  std::optional<Flush> flush_;                    // once claimed
   WalPosition next_;
 };
 
@@ -205,6 +238,7 @@ arrow::Result<std::shared_ptr<ShardWriter>> ShardWriter::Open(const Dataset& dat
   std::shared_ptr<ShardWriter> writer(new ShardWriter(std::move(impl)));
   registry->Add(dataset.location(), writer->impl_->state);
   writer->impl_->wal.Start();
+  writer->impl_->flush.Request();  // the replay may have left frozen MemTables
   return writer;
 }
 

@@ -34,7 +34,7 @@ arrow::Result<Ticket> ShardWriter::Impl::Put(const Batches& batches, bool delete
   const auto shaped = Shape(batches, deletes, &rows);
   if (!shaped.ok()) return WithField(WithContext(shaped.status(), "shard " + shard_id), "shard", shard_id);
   std::vector<std::shared_ptr<MemTable>> frozen;
-  ARROW_ASSIGN_OR_RAISE(auto ticket, Insert(*shaped, rows, &frozen));
+  ARROW_ASSIGN_OR_RAISE(auto ticket, InsertWhenThereIsRoom(*shaped, rows, then, &frozen));
   // The rows are in: whatever happens from here on, the tasks must learn of them.
   const auto inserted = runtime.SyncPoint("put.inserted");
   for (const auto& table : frozen) ARROW_RETURN_NOT_OK(DispatchFrozen(*table));
@@ -73,6 +73,47 @@ arrow::Result<Batches> ShardWriter::Impl::Shape(const Batches& batches, bool del
   return shaped;
 }
 
+// Who waits for its rows anyway waits for room too.
+arrow::Result<std::shared_ptr<const Ticket::State>> ShardWriter::Impl::InsertWhenThereIsRoom(
+    const Batches& batches, uint64_t rows, Then then, std::vector<std::shared_ptr<MemTable>>* frozen) {
+  while (true) {
+    auto ticket = Insert(batches, rows, frozen);
+    if (ticket.ok() || then == Then::kGoOn || !HasKind(ticket.status(), ErrorKind::kBackpressure)) return ticket;
+    const Stopwatch watch(state->runtime());
+    const bool room = WaitForRoom();
+    counters.Update([&](WriterStats& stats) {
+      ++stats.backpressure_waits;
+      stats.backpressure_wait_ns += watch.Nanoseconds();
+    });
+    if (!room) return ticket;
+  }
+}
+
+bool ShardWriter::Impl::WaitForRoom() {
+  constexpr Duration kPatience = std::chrono::seconds(1);  // while no flush makes room
+  Runtime& runtime = state->runtime();
+  std::optional<TimePoint> stuck_since;
+  while (true) {
+    Event moved(runtime);
+    const uint64_t interest = state->waiters().Register([moved]() mutable { moved.Set(); });
+    const bool over = !state->Usable().ok() || HasRoom(*state->resident());
+    if (flush.MayMakeRoom()) {
+      stuck_since.reset();
+    } else if (!stuck_since.has_value()) {
+      stuck_since = runtime.Now();
+    }
+    const bool stuck = stuck_since.has_value() && runtime.Now() - *stuck_since >= kPatience;
+    if (!over && !stuck) moved.Wait(runtime.Now() + kPatience);
+    state->waiters().Remove(interest);
+    if (over) return true;
+    if (stuck) return false;
+  }
+}
+
+bool ShardWriter::Impl::HasRoom(const ResidentSet& resident) const {
+  return resident.resident_bytes() < plan.options.max_unflushed_memtable_bytes;
+}
+
 arrow::Result<std::shared_ptr<const Ticket::State>> ShardWriter::Impl::Insert(
     const Batches& batches, uint64_t rows, std::vector<std::shared_ptr<MemTable>>* frozen) {
   std::lock_guard lock(mutex);
@@ -97,10 +138,10 @@ arrow::Result<std::shared_ptr<const Ticket::State>> ShardWriter::Impl::Insert(
 
 // Nothing of the put was accepted if this fails.
 arrow::Status ShardWriter::Impl::CheckRoom(const ResidentSet& resident) {
+  if (HasRoom(resident)) return arrow::Status::OK();
   const uint64_t limit = plan.options.max_unflushed_memtable_bytes;
   const uint64_t frozen = resident.frozen_bytes();
   const uint64_t active = resident.active()->resident_bytes();
-  if (frozen + active < limit) return arrow::Status::OK();
   counters.Update([](WriterStats& stats) { ++stats.backpressure_refusals; });
   return MakeError(ErrorKind::kBackpressure,
                    fmt::format("shard {} holds {} bytes in memory ({} active, {} in {} frozen MemTables), its limit "
@@ -115,13 +156,32 @@ arrow::Status ShardWriter::Impl::CheckRoom(const ResidentSet& resident) {
 }
 
 std::shared_ptr<MemTable> ShardWriter::Impl::FreezeLocked() {
-  ResidentSet next = *state->resident();
-  const std::shared_ptr<MemTable> outgoing = next.active();
-  next.tables.push_back(
-      std::make_shared<MemTable>(plan.context, outgoing->generation().Next(), outgoing->store().global_end()));
-  state->ReplaceResident(std::move(next));
+  std::shared_ptr<MemTable> outgoing;
+  state->UpdateResident([&](ResidentSet& set) {
+    outgoing = set.active();
+    set.tables.push_back(
+        std::make_shared<MemTable>(plan.context, outgoing->generation().Next(), outgoing->store().global_end()));
+  });
   size_signals = 0;
   return outgoing;
+}
+
+arrow::Result<std::optional<Generation>> ShardWriter::Impl::FreezeActive() {
+  ARROW_RETURN_NOT_OK(state->Usable());
+  std::shared_ptr<MemTable> frozen;
+  std::optional<Generation> last;
+  {
+    std::lock_guard lock(mutex);
+    const auto set = state->resident();
+    if (set->active()->store().committed().value() > 0) {
+      frozen = FreezeLocked();
+      last = frozen->generation();
+    } else if (set->tables.size() > 1) {
+      last = set->tables[set->tables.size() - 2]->generation();
+    }
+  }
+  if (frozen != nullptr) ARROW_RETURN_NOT_OK(DispatchFrozen(*frozen));
+  return last;
 }
 
 arrow::Status ShardWriter::Impl::DispatchFrozen(const MemTable& frozen) {
@@ -136,6 +196,7 @@ arrow::Status ShardWriter::Impl::DispatchFrozen(const MemTable& frozen) {
       sent = Closed("the log task has ended");
     }
   }
+  if (sent.ok()) flush.Request();
   if (sent.ok() || state->ended()) return arrow::Status::OK();
   state->Poison(
       AsKind(sent, ErrorKind::kFencedPersistenceFailure,

@@ -49,6 +49,15 @@ class WriterState {
 
   std::shared_ptr<const ResidentSet> resident() const;
   void ReplaceResident(ResidentSet tables);
+  // `change(ResidentSet&)` makes the next set out of the present one; memory work only.
+  template <typename Change>
+  void UpdateResident(const Change& change) {
+    std::shared_ptr<const ResidentSet> outgoing;  // declared first: let go of outside the lock
+    std::lock_guard lock(resident_mutex_);
+    auto next = std::make_shared<ResidentSet>(*resident_);
+    change(*next);
+    outgoing = std::exchange(resident_, std::move(next));
+  }
   // After the tasks have ended: lets go of the rows, whoever still holds this state.
   void ReleaseRows() { ReplaceResident({}); }
 

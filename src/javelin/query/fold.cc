@@ -107,10 +107,12 @@ arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Fold::Scan(SourceScan s
 arrow::Result<uint64_t> Fold::CountRows() const {
   uint64_t count = 0;
   for (const Arm& arm : arms_) {
-    const auto known = arm.newer.empty() ? arm.source->KnownRows() : std::nullopt;
-    if (known.has_value()) {
-      count += *known;
-      continue;
+    if (arm.newer.empty()) {
+      ARROW_ASSIGN_OR_RAISE(const auto known, arm.source->KnownRows());
+      if (known.has_value()) {
+        count += *known;
+        continue;
+      }
     }
     SourceScan scan;
     scan.newer = arm.newer.empty() ? nullptr : &arm.newer;

@@ -93,4 +93,14 @@ arrow::Result<BatchPtr> KeepRows(const BatchPtr& batch, const std::vector<bool>&
   return filtered.record_batch();
 }
 
+arrow::Result<BatchPtr> WithNullColumns(const arrow::RecordBatch& batch, const std::shared_ptr<arrow::Schema>& schema) {
+  auto columns = batch.columns();
+  while (static_cast<int>(columns.size()) < schema->num_fields()) {
+    const auto& type = schema->field(static_cast<int>(columns.size()))->type();
+    ARROW_ASSIGN_OR_RAISE(auto nulls, arrow::MakeArrayOfNull(type, batch.num_rows()));
+    columns.push_back(std::move(nulls));
+  }
+  return arrow::RecordBatch::Make(schema, batch.num_rows(), std::move(columns));
+}
+
 }  // namespace javelin::query

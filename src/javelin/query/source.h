@@ -71,8 +71,8 @@ class Source {
   virtual arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(std::span<const uint64_t> positions,
                                                                   const file::Schema& columns) const = 0;
 
-  // Number of live rows while nothing hides any of them, where that costs no read; nullopt otherwise.
-  virtual std::optional<uint64_t> KnownRows() const { return std::nullopt; }
+  // Number of live rows while nothing hides any of them, where no row must be read for it; nullopt otherwise.
+  virtual arrow::Result<std::optional<uint64_t>> KnownRows() const { return std::nullopt; }
 };
 
 // Yields what `next` yields, without its first `offset` rows, at most `limit` rows, cut into batches of at most
@@ -85,5 +85,9 @@ std::shared_ptr<arrow::RecordBatchReader> MakeWindowReader(std::shared_ptr<arrow
 // The rows of the batch with `keep[i]`; the batch itself if that is all of them.
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> KeepRows(const std::shared_ptr<arrow::RecordBatch>& batch,
                                                             const std::vector<bool>& keep);
+
+// The columns of the batch under `schema`, which has more at its end: nulls there.
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> WithNullColumns(const arrow::RecordBatch& batch,
+                                                                   const std::shared_ptr<arrow::Schema>& schema);
 
 }  // namespace javelin::query

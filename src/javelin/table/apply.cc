@@ -19,7 +19,7 @@ Manifest Successor(const Transaction& transaction, const ApplyContext& context) 
   next.version = next.version.Next();
   next.timestamp_ns = context.now_ns;
   next.transaction_file = TransactionFileName(transaction);
-  next.writer_version = WriterVersion{kLibraryName, JAVELIN_VERSION};
+  next.writer_version = ThisWriter();
   return next;
 }
 
@@ -200,6 +200,8 @@ arrow::Status ApplyOperation(const Operation& operation, const ApplyContext& con
 }
 
 }  // namespace
+
+WriterVersion ThisWriter() { return {kLibraryName, JAVELIN_VERSION}; }
 
 arrow::Result<Manifest> ApplyTransaction(const Transaction& transaction, const ApplyContext& context) {
   Manifest next = Successor(transaction, context);

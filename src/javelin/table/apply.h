@@ -15,6 +15,9 @@ struct ApplyContext {
   Uuid system_index_uuid;  // for a system index entry that has to be rewritten
 };
 
+// What every manifest that we write names as its writer.
+WriterVersion ThisWriter();
+
 // The transaction must have passed Rebase against every version between `read` and `head`, and `head` the writer flags.
 // RetryableConflict: it no longer fits the schema or indices of `head`; InvalidInput: it never did; NotSupported.
 arrow::Result<Manifest> ApplyTransaction(const Transaction& transaction, const ApplyContext& context);

@@ -1,0 +1,54 @@
+// The tiers of a shard as sources of a fold (query/source.h): MemTables, SSTables, the base table.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <arrow/result.h>
+
+#include "javelin/dataset/dataset.h"
+#include "javelin/file/schema_align.h"
+#include "javelin/index/key_encoding.h"
+#include "javelin/memwal/mem_table.h"
+#include "javelin/memwal/shard_writer.h"
+#include "javelin/memwal/sstable_cache.h"
+#include "javelin/query/source.h"
+
+namespace javelin::memwal {
+
+// Brings rows of MemTables to columns of the base table as it is now: matched by field id, so a column added since is
+// null, a renamed one keeps its values, a dropped one is gone.
+class MemoryRows {
+ public:
+  explicit MemoryRows(file::Schema target) : target_(std::move(target)) {}
+  const file::Schema& target() const { return target_; }
+  // The rows with `keep[i]`, none of which may be a tombstone.
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(const MemTable& table, const arrow::RecordBatch& batch,
+                                                          const std::vector<bool>& keep);
+
+ private:
+  arrow::Status Prepare(const ShardSchemas& schemas);
+
+  const file::Schema target_;
+  std::shared_ptr<arrow::Schema> source_;  // of the last table
+  std::vector<int> columns_;               // of it that the target has
+  std::optional<file::SchemaAlignment> alignment_;
+};
+
+// What is visible of a MemTable.
+std::shared_ptr<const query::Source> MakeMemTableSource(MemTableView view);
+
+// An SSTable, opened through the cache on first use. `key`: the primary key of the base table, empty without one.
+std::shared_ptr<const query::Source> MakeSsTableSource(std::shared_ptr<SsTableCache> cache,
+                                                       std::shared_ptr<ObjectStore> store, std::string folder,
+                                                       std::vector<file::Field> key);
+
+// One version of the base table; `keys` absent: no primary key. Finds keys by streaming the key columns; where the
+// table holds a key twice, the row that comes last counts. Positions are row addresses.
+std::shared_ptr<const query::Source> MakeBaseSource(std::shared_ptr<const Dataset> base,
+                                                    std::optional<index::KeyEncoder> keys,
+                                                    std::vector<std::string> key_names);
+
+}  // namespace javelin::memwal

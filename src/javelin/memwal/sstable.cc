@@ -1,0 +1,130 @@
+#include "javelin/memwal/sstable.h"
+
+#include "javelin/base/error.h"
+#include "javelin/index/key_encoding.h"
+#include "javelin/memwal/shard_schemas.h"
+#include "javelin/table/deletion_vector.h"
+#include "javelin/table/manifest.h"
+#include "javelin/table/versions.h"
+
+namespace javelin::memwal {
+
+namespace {
+
+// Only a key may not be null: the row of a deletion is null in every other column, whatever the table asks for.
+file::Schema AllNullable(const file::Schema& columns) {
+  auto fields = columns.fields();
+  for (file::Field& field : fields) field.nullable = true;
+  return {std::move(fields), columns.metadata()};
+}
+
+constexpr uint64_t kKeyRowsAtOnce = 1u << 20;
+
+}  // namespace
+
+arrow::Result<std::shared_ptr<SsTable>> SsTable::Open(const Resources& resources, std::shared_ptr<ObjectStore> store,
+                                                      std::string folder) {
+  std::shared_ptr<SsTable> table(new SsTable(resources, std::move(store), std::move(folder)));
+  ARROW_RETURN_NOT_OK(table->In(table->Load()));
+  return table;
+}
+
+arrow::Status SsTable::In(const arrow::Status& status) const {
+  if (status.ok()) return status;
+  return WithField(WithContext(status, fmt::format("SSTable {}", store_->Describe(folder_))), "path", folder_);
+}
+
+arrow::Status SsTable::Load() {
+  const StoreLocation place{store_, folder_, store_->Describe(folder_)};
+  ARROW_ASSIGN_OR_RAISE(const auto loaded, table::LoadVersion(place, table::ManifestName{TableVersion(1)}));
+  const table::Manifest& manifest = *loaded.manifest;
+  if (manifest.fragments.size() != 1 || manifest.fragments[0].files.size() != 1 ||
+      manifest.fragments[0].files[0].base_id.has_value()) {
+    return NotSupported("an SSTable is one fragment of one data file; this one has {} fragments",
+                        manifest.fragments.size());
+  }
+  const file::Field* tombstone = manifest.schema.FindByName(kTombstoneColumn);
+  if (tombstone == nullptr) return Corruption("there is no column '{}'", kTombstoneColumn);
+  tombstone_field_ = tombstone->id;
+  const table::Fragment& fragment = manifest.fragments[0];
+  const table::DataFile& data = fragment.files[0];
+  for (size_t i = 0; i < data.fields.size(); ++i) {
+    if (data.fields[i] >= 0 && data.column_indices[i] >= 0)
+      columns_.emplace(FieldId(data.fields[i]), static_cast<uint32_t>(data.column_indices[i]));
+  }
+  const std::optional<uint64_t> size = data.size_bytes != 0 ? std::optional(data.size_bytes) : std::nullopt;
+  ARROW_ASSIGN_OR_RAISE(file_,
+                        file::DataFileReader::Open(resources_, store_, JoinKey(folder_, "data/" + data.path), size));
+  size_bytes_ = data.size_bytes;
+  if (file_->num_rows() != fragment.physical_rows && fragment.physical_rows != 0) {
+    return Corruption("the data file has {} rows, the manifest says {}", file_->num_rows(), fragment.physical_rows);
+  }
+  if (!fragment.deletion_file.has_value()) return arrow::Status::OK();
+  const std::string name = "_deletions/" + table::DeletionFileName(fragment.id, *fragment.deletion_file);
+  ARROW_ASSIGN_OR_RAISE(const BufferPtr bytes, store_->Get(JoinKey(folder_, name)));
+  ARROW_ASSIGN_OR_RAISE(superseded_, table::DecodeDeletionFile(*fragment.deletion_file, bytes, file_->num_rows()));
+  return arrow::Status::OK();
+}
+
+// Two readers may both read them; the first ones are kept.
+arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::GetKeys(const std::vector<file::Field>& key) const {
+  {
+    std::lock_guard lock(mutex_);
+    if (keys_ != nullptr) return keys_;
+  }
+  auto keys = LoadKeys(key);
+  if (!keys.ok()) return In(keys.status());
+  std::lock_guard lock(mutex_);
+  if (keys_ == nullptr) keys_ = *std::move(keys);
+  return keys_;
+}
+
+arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::LoadKeys(const std::vector<file::Field>& key) const {
+  std::vector<file::Field> fields = key;
+  std::vector<std::shared_ptr<arrow::DataType>> types;
+  for (const file::Field& field : key) {
+    if (!columns_.contains(field.id)) return Corruption("the key column '{}' is missing", field.name);
+    types.push_back(field.type);
+  }
+  file::Field tombstone;
+  tombstone.id = tombstone_field_;
+  tombstone.name = std::string(kTombstoneColumn);
+  tombstone.logical_type = "bool";
+  tombstone.type = arrow::boolean();
+  fields.push_back(std::move(tombstone));
+  const file::Schema columns(std::move(fields), {});
+  ARROW_ASSIGN_OR_RAISE(const auto encoder, index::KeyEncoder::Make(std::move(types)));
+  auto keys = std::make_shared<Keys>();
+  for (uint64_t first = 0; first < num_rows(); first += kKeyRowsAtOnce) {
+    const uint64_t count = std::min(kKeyRowsAtOnce, num_rows() - first);
+    ARROW_ASSIGN_OR_RAISE(const auto rows, file_->Read(columns, columns_, first, count));
+    const auto values = rows->columns();
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i]->null_count() > 0) return Corruption("null in column '{}'", columns.fields()[i].name);
+    }
+    std::vector<std::string> encoded;
+    ARROW_RETURN_NOT_OK(encoder.Encode({values.begin(), values.end() - 1}, &encoded));
+    for (const std::string& bytes : encoded) ARROW_RETURN_NOT_OK(keys->index.Add(bytes));
+    const auto& marks = static_cast<const arrow::BooleanArray&>(*values.back());
+    for (int64_t i = 0; i < marks.length(); ++i) keys->tombstones.push_back(marks.Value(i));
+  }
+  return keys;
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::Read(const file::Schema& columns, uint64_t first,
+                                                                 uint64_t count) const {
+  return file_->Read(AllNullable(columns), columns_, first, count);
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::Take(const file::Schema& columns,
+                                                                 std::span<const uint64_t> rows) const {
+  return file_->Take(AllNullable(columns), columns_, rows);
+}
+
+uint64_t SsTable::memory_bytes() const {
+  constexpr uint64_t kReader = 64u << 10;  // the tail of the data file
+  std::lock_guard lock(mutex_);
+  return kReader + (keys_ == nullptr ? 0 : keys_->index.memory_bytes() + keys_->tombstones.size() / 8);
+}
+
+}  // namespace javelin::memwal

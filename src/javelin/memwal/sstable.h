@@ -1,0 +1,72 @@
+// One published SSTable, open for reading.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <arrow/result.h>
+#include <arrow/type_fwd.h>
+
+#include "javelin/base/resources.h"
+#include "javelin/file/data_file_reader.h"
+#include "javelin/index/key_index.h"
+#include "javelin/store/object_store.h"
+#include "javelin/table/offset_set.h"
+
+namespace javelin::memwal {
+
+// Immutable, so that one serves all readers of a session. Reads may block; contexts T, S.
+class SsTable {
+ public:
+  // Reads the one manifest by its name, the deletion file if there is one, and the tail of the data file. Errors name
+  // the folder: NotFound (retired since it was listed), Corruption, NotSupported (not one fragment of one data file).
+  static arrow::Result<std::shared_ptr<SsTable>> Open(const Resources& resources, std::shared_ptr<ObjectStore> store,
+                                                      std::string folder);
+
+  // The key of every row, and which rows are deletions.
+  struct Keys {
+    index::KeyIndex index;
+    std::vector<bool> tombstones;  // by row
+  };
+  // Read from the columns of these fields (in key order) on first use, then kept. Corruption: a column is missing, of
+  // another type, or holds a null.
+  arrow::Result<std::shared_ptr<const Keys>> GetKeys(const std::vector<file::Field>& key) const;
+
+  uint64_t num_rows() const { return file_->num_rows(); }
+  const table::OffsetSet& superseded() const { return superseded_; }
+  // Stored bytes of a row.
+  uint64_t bytes_per_row() const { return size_bytes_ / std::max<uint64_t>(1, num_rows()); }
+
+  // Rows [first, first + count) / these rows in the order asked, with the fields of `columns` by id; what the SSTable
+  // does not have is null.
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Read(const file::Schema& columns, uint64_t first,
+                                                          uint64_t count) const;
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(const file::Schema& columns,
+                                                          std::span<const uint64_t> rows) const;
+
+  // Memory that it holds now.
+  uint64_t memory_bytes() const;
+
+ private:
+  SsTable(const Resources& resources, std::shared_ptr<ObjectStore> store, std::string folder)
+      : resources_(resources), store_(std::move(store)), folder_(std::move(folder)), mutex_(*resources_.runtime) {}
+  arrow::Status Load();
+  arrow::Result<std::shared_ptr<const Keys>> LoadKeys(const std::vector<file::Field>& key) const;
+  arrow::Status In(const arrow::Status& status) const;
+
+  const Resources resources_;
+  const std::shared_ptr<ObjectStore> store_;
+  const std::string folder_;
+  std::shared_ptr<file::DataFileReader> file_;
+  file::ColumnOfField columns_;
+  FieldId tombstone_field_;
+  uint64_t size_bytes_ = 0;
+  table::OffsetSet superseded_;
+  mutable Mutex mutex_;
+  mutable std::shared_ptr<const Keys> keys_;  // guarded by mutex_
+};
+
+}  // namespace javelin::memwal
