@@ -72,8 +72,9 @@ TEST(WriterThreads, PutScanGetAndFreezeTogether) {
     }
   }));
   for (auto& task : tasks) task.Join();
-  EXPECT_GT(writer->memtable_stats().frozen_count, 5u);
+  EXPECT_GT(writer->memtable_stats().generation, 5u);
   ASSERT_OK(writer->Close());
+  EXPECT_EQ(writer->stats().memtable_flush_rows, static_cast<uint64_t>(kCallers * kPuts * 2));
   EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*world.process.Open()))->CountRows()),
             static_cast<uint64_t>(kCallers * (kPuts + 1)));
 }

@@ -175,6 +175,15 @@ class World {
     Run([&](Process& process) { process.Create(schema, json, options); });
   }
 
+  // Frozen MemTables stay in memory from here on: flushes fail before they do anything, and are tried again and again.
+  void HoldFlushes() {
+    flushes_held_ = true;
+    sim.OnSyncPoint("flush.begin", [this](const SyncHit&) {
+      return flushes_held_ ? SyncAction::Fail(arrow::Status::IOError("flushes are held")) : SyncAction::Continue();
+    });
+  }
+  void ReleaseFlushes() { flushes_held_ = false; }
+
   // Requests since the last call whose text holds `part`.
   std::vector<std::string> Take(const std::string& part = "") {
     std::vector<std::string> taken;
@@ -211,6 +220,9 @@ class World {
   std::shared_ptr<SimStore> store;
   std::vector<std::string> requests;
   std::function<std::optional<RequestFault>(const RequestHit&)> fault;
+
+ private:
+  bool flushes_held_ = false;
 };
 
 // Rewrites what the system index says, as somebody else may have: the entry is dropped and made again.
