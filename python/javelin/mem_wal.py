@@ -113,7 +113,7 @@ class ShardWriter:
         javelin.errors.InvalidInput
             The rows do not fit the table. Nothing was written, the writer is healthy.
         javelin.errors.Backpressure
-            Too much is waiting to be written. Nothing was accepted; retry later.
+            Too much is in memory and no flush makes room, or `wait` is false. Nothing was accepted; retry later.
         javelin.errors.Fenced
             The writer is done for. If this came while waiting, whether the rows are in the log is unknown.
         javelin.errors.Closed
@@ -140,8 +140,16 @@ class ShardWriter:
         """Append everything put so far to the log; return when it is durable."""
         self._core.flush_wal()
 
+    def flush(self) -> None:
+        """Make an SSTable of everything put so far; return when it is published. Readers in other processes see it then.
+
+        Full MemTables are flushed by themselves; nobody has to call this. While the store is down it waits.
+        """
+        self._core.flush()
+
     def close(self) -> None:
-        """Append what is pending and end the writer. Its rows stay in the log for the next one. Closing again does nothing."""
+        """Append what is pending, flush, and end the writer. Where a flush fails the error is raised, and the rows are safe in
+        the log for the next writer. Closing again does nothing."""
         if self._closed:
             return
         self._closed = True

@@ -109,6 +109,8 @@ nb::dict Stats(const Writer& self) {
   dict["memtable_flush_failures"] = stats.memtable_flush_failures;
   dict["memtable_flush_time_ms"] = stats.memtable_flush_time_ns / kNanosecondsPerMillisecond;
   dict["backpressure_refusals"] = stats.backpressure_refusals;
+  dict["backpressure_waits"] = stats.backpressure_waits;
+  dict["backpressure_wait_ms"] = stats.backpressure_wait_ns / kNanosecondsPerMillisecond;
   return dict;
 }
 
@@ -165,6 +167,7 @@ void RegisterShardWriter(nb::module_& module) {
           [](const Writer& self, const nb::object& keys) { return Send(self, keys, &ShardWriter::DeleteAsync); },
           nb::arg("keys"), "A ticket, or None if there were no rows.")
       .def("flush_wal", [](const Writer& self) { WaitFor(self, &ShardWriter::FlushWal); })
+      .def("flush", [](const Writer& self) { WaitFor(self, &ShardWriter::Flush); })
       .def("close", [](const Writer& self) { WaitFor(self, &ShardWriter::Close); })
       .def("abort",
            [](const Writer& self) {

@@ -35,10 +35,32 @@ void CheckSuccessor(const memwal::ShardManifest& before, const memwal::ShardMani
   if (after.replay_after < before.replay_after) Violate(violations, "manifest {}: replay_after falls", version);
   if (after.wal_position_last_seen < before.wal_position_last_seen)
     Violate(violations, "manifest {}: last seen falls", version);
+  const bool keeps_sstables = after.sstables.size() >= before.sstables.size() &&
+                              std::equal(before.sstables.begin(), before.sstables.end(), after.sstables.begin());
+  if (!keeps_sstables) Violate(violations, "manifest {}: an SSTable is gone, but nobody compacts here", version);
   if (after.shard_id != before.shard_id || after.shard_spec_id != before.shard_spec_id) {
     Violate(violations, "manifest {}: shard id or spec changes", version);
   }
   if (after.status != before.status) Violate(violations, "manifest {}: status changes, but nobody seals here", version);
+}
+
+// Published in order of generation, and nothing but published rows lies below the cursor of the replay.
+void CheckSsTables(const ShardObjects& shard, const memwal::ShardManifest& manifest, Violations* violations) {
+  Generation last;
+  for (const memwal::SsTableEntry& sstable : manifest.sstables) {
+    if (sstable.generation <= last || sstable.generation >= manifest.current_generation) {
+      Violate(violations, "manifest {}: SSTable of generation {} behind {}, current is {}", manifest.version,
+              sstable.generation, last, manifest.current_generation);
+    }
+    last = sstable.generation;
+  }
+  for (const LogEntry& entry : shard.log) {
+    if (entry.position > manifest.replay_after || !HasRows(entry)) continue;
+    if (!entry.entry.generation.has_value() || *entry.entry.generation >= manifest.current_generation) {
+      Violate(violations, "manifest {}: entry {} lies below the cursor {}, but its generation is not published",
+              manifest.version, entry.position, manifest.replay_after);
+    }
+  }
 }
 
 // Operations of a batch list: every operation whole, in order, none twice.
@@ -273,8 +295,7 @@ Violations CheckManifests(const ShardObjects& shard) {
     if (manifest.wal_position_last_seen.value() > shard.log.size()) {
       Violate(&violations, "manifest {}: last seen {} is ahead of the log", name, manifest.wal_position_last_seen);
     }
-    if (!manifest.sstables.empty())
-      Violate(&violations, "manifest {}: lists SSTables, but nothing writes them here", name);
+    CheckSsTables(shard, manifest, &violations);
     if (i > 0) CheckSuccessor(shard.manifests[i - 1], manifest, &violations);
   }
   return violations;
@@ -366,12 +387,31 @@ TableState Replayed(const std::vector<LoggedOperation>& log, const History& hist
   return state;
 }
 
+// What SSTables over the base make, as many generations as ever were published.
+std::vector<TableState> PublishedStates(const ShardObjects& shard, const std::vector<LoggedOperation>& log,
+                                        const History& history) {
+  std::vector<TableState> states{history.base()};
+  TableState state = history.base();
+  Generation generation;
+  for (const LoggedOperation& logged : log) {
+    const Generation next = shard.log[logged.position.value() - 1].entry.generation.value_or(Generation());
+    if (next != generation) states.push_back(state);
+    generation = next;
+    history.operations().at(logged.operation).ApplyTo(&state);
+  }
+  states.push_back(std::move(state));
+  return states;
+}
+
 Violations CheckScans(const ShardObjects& shard, const std::vector<LoggedOperation>& log, const History& history) {
   Violations violations;
   std::map<int, ScanChecker> checkers;
+  const std::vector<TableState> published = PublishedStates(shard, log, history);
   for (const ScanRecord& scan : history.scans()) {
     if (scan.writer < 0) {
-      if (scan.state != history.base()) Violate(&violations, "a scan of the base table saw {}", Describe(scan.state));
+      if (std::find(published.begin(), published.end(), scan.state) == published.end()) {
+        Violate(&violations, "a scan without a writer saw {}, which no number of SSTables makes", Describe(scan.state));
+      }
       continue;
     }
     const WriterRecord& writer = history.writers().at(static_cast<size_t>(scan.writer));

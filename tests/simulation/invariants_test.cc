@@ -291,7 +291,7 @@ TEST_F(InvariantsTest, BaseScanSeesRowsOfTheLog) {
   Scan(-1, {{9, {0, 0}}});
   EXPECT_THAT(CheckEverything(shard, history), IsEmpty());
   Scan(-1, {{4, {4, 0}}, {9, {0, 0}}});
-  ExpectViolation("a scan of the base table saw");
+  ExpectViolation("a scan without a writer saw");
 }
 
 TEST_F(InvariantsTest, TailStopsEarlyOrReadsSomethingElse) {

@@ -77,7 +77,8 @@ class World {
  private:
   uint64_t Tip(const std::string& folder, std::string_view suffix);
   void Recover();
-  void CheckRowsInMemory(const memwal::ShardWriter& writer);
+  void CheckEveryRowOnce(const memwal::ShardWriter& writer);
+  void CheckSsTables(const TableState& expected);
 
   bool quiet_ = false;
 };

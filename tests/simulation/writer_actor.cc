@@ -16,6 +16,13 @@ constexpr std::initializer_list<ErrorKind> kPutFailures = {ErrorKind::kFencedPee
                                                            ErrorKind::kBackpressure,
                                                            ErrorKind::kCancelled,
                                                            ErrorKind::kIO};
+// A close also publishes: the answer to that may be lost.
+constexpr std::initializer_list<ErrorKind> kCloseFailures = {ErrorKind::kFencedPeerClaimedEpoch,
+                                                             ErrorKind::kFencedPersistenceFailure,
+                                                             ErrorKind::kClosed,
+                                                             ErrorKind::kTransient,
+                                                             ErrorKind::kIO,
+                                                             ErrorKind::kOutcomeUnknown};
 constexpr std::initializer_list<ErrorKind> kOpenFailures = {
     ErrorKind::kFencedPeerClaimedEpoch, ErrorKind::kClaimLost,      ErrorKind::kTransient, ErrorKind::kIO,
     ErrorKind::kOutcomeUnknown,         ErrorKind::kVersionConflict};
@@ -122,7 +129,7 @@ void WriterActor::End(memwal::ShardWriter& writer, int number) {
   if (plan_.ending == Ending::kDrop) return;
   Moment started = world_.history.Now();
   arrow::Status status = writer.Close();
-  world_.Expect("closing the writer", status, kPutFailures);
+  world_.Expect("closing the writer", status, kCloseFailures);
   world_.history.CallEnded(world_.runtime(), number, started, status, "close");
   if (status.ok()) world_.history.Flushed(world_.runtime(), number, started);
   arrow::Status again = writer.Close();

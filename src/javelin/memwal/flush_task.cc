@@ -83,14 +83,15 @@ void FlushTask::GiveUp() {
 
 void FlushTask::Stop() {
   stopped_.store(true);
+  strand_.Close();
+  // After the last job: it may just have set the timer.
   std::optional<TimerId> timer;
   {
     std::lock_guard lock(timer_mutex_);
     timer = std::exchange(timer_, std::nullopt);
   }
   if (timer.has_value()) state_->runtime().Cancel(*timer);
-  strand_.Close();
-  waiters_.clear();  // no job runs any more
+  waiters_.clear();
 }
 
 std::shared_ptr<MemTable> FlushTask::OldestFrozen() const {
