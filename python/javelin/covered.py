@@ -113,6 +113,7 @@ OURS: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         "mem_wal.ShardWriter.delete": ("wait",),
         "mem_wal.ShardWriter.epoch": (),
         "mem_wal.ShardWriter.warnings": (),
+        "mem_wal.ShardWriter.flush": (),
         "mem_wal.ShardWriter.flush_wal": (),
         "mem_wal.ShardWriter.manifest": (),
         "mem_wal.ShardWriter.refresh_manifest": (),

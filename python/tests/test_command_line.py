@@ -30,10 +30,11 @@ def json_lines(text):
 
 @pytest.fixture
 def logged(table, shard):
-    """The table with two entries that only the log of a shard holds."""
-    with table.mem_wal_writer(shard, max_wal_flush_interval_ms=5) as writer:
-        writer.put(rows([4]))
-        writer.put(rows([5]))
+    """The table with two entries that only the log of a shard holds: its writer was not closed."""
+    writer = table.mem_wal_writer(shard, max_wal_flush_interval_ms=5)
+    writer.put(rows([4]))
+    writer.put(rows([5]))
+    writer._abort()
     return table
 
 
@@ -61,6 +62,18 @@ def test_inspect_as_text(logged, uri, shard):
     text = output("inspect", uri)
     assert "id: int64 not null, primary key" in text
     assert f"{shard}: active, epoch 1, generation 1" in text and "backlog 2 entries" in text
+
+
+def test_what_a_closed_writer_wrote_is_shown(table, uri, shard):
+    with table.mem_wal_writer(shard, max_wal_flush_interval_ms=5) as writer:
+        writer.put(rows([4]))
+        writer.delete([{"id": 1}])
+    document = json.loads(output("inspect", uri, "--json"))
+    assert [sstable["generation"] for sstable in document["shards"][0]["sstables"]] == [1]
+    assert document["shards"][0]["wal_backlog_entries"] == 0
+    result = run("scan", uri, "--format", "jsonl")
+    assert (sorted(row["id"] for row in json_lines(result.stdout)), result.stderr) == ([2, 3, 4], "")
+    assert json_lines(output("get", uri, 4, 1, "--format", "jsonl"))[0]["id"] == 4
 
 
 def test_inspect_without_mem_wal(uri):

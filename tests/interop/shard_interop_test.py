@@ -127,19 +127,38 @@ def test_we_replay_a_shard_whose_peer_was_killed(tmp_path, peer, shard):
         assert peer_scan(second) == expected
 
 
-def test_a_shard_flushed_by_the_peer_is_refused_for_reading_until_we_read_sstables(tmp_path, peer, shard):
+def test_a_shard_flushed_by_the_peer_is_read(tmp_path, peer, shard):
     uri = made_by_peer(peer, tmp_path)
     peer_writer(peer, uri, shard)
-    peer.run("w.put(a); w.close()", a=rows(4, tag="peer"))
-    with pytest.raises(javelin.errors.NotSupported, match="_gen_1"):
-        javelin.dataset(uri).fresh()
-    with our_writer(uri, shard) as ours:  # writing goes on; only reading would be partial
+    peer.run("w.put(a); w.put(b); w.put(c)", a=rows(4, 2, tag="old"), b=rows(4, tag="peer"), c=rows(2, tag="peer"))
+    peer.run("w.delete(k); w.close()", k=rows(3).select(["id"]))
+    expected = {**expect(1), **expect(2, 4, tag="peer")}
+    view = javelin.dataset(uri).fresh()
+    assert by_id(view.to_table()) == expected
+    assert by_id(view.get([4, 3, 2, 1])) == expected
+    assert view.count_rows() == 3
+    with our_writer(uri, shard) as ours:
         ours.put(rows(5, tag="ours"))
-        with pytest.raises(javelin.errors.NotSupported):
-            ours.lsm_scanner().to_table()
+        expected |= expect(5, tag="ours")
+        assert our_scan(ours) == expected
+    assert by_id(javelin.dataset(uri).fresh().to_table()) == expected  # two SSTables by now, one of each
     with Peer() as second:
         peer_writer(second, uri, shard)
-        assert peer_scan(second) == {**expect(1, 2, 3), **expect(4, tag="peer"), **expect(5, tag="ours")}
+        assert peer_scan(second) == expected
+
+
+def test_our_sstables_are_read_by_the_peer(tmp_path, peer, shard):
+    uri = made_by_us(tmp_path)
+    expected = expect(1, 2, 3)
+    for generation in range(1, 4):
+        with our_writer(uri, shard) as ours:
+            ours.put(rows(generation, 10 + generation, tag=f"g{generation}"))
+            ours.put(rows(10, tag=f"g{generation}"))
+        expected |= expect(generation, 10 + generation, 10, tag=f"g{generation}")
+        assert by_id(javelin.dataset(uri).fresh().to_table()) == expected
+    assert len(list(Path(uri, "_mem_wal", shard).glob("*_gen_*"))) == 3
+    peer_writer(peer, uri, shard)
+    assert peer_scan(peer) == expected
 
 
 def test_our_claim_fences_the_peer(tmp_path, peer, shard):
