@@ -36,6 +36,7 @@ INSTANTIATE_TEST_SUITE_P(WritePath, PlantedBug,
                                            "wal.next_position_after_unknown_outcome", "wal.replay_accepts_higher_epoch",
                                            "wal.gap_read_as_end", "writer.acknowledge_before_put",
                                            "writer.replay_before_sentinel", "writer.tick_names_active",
+                                           "flush.covers_what_is_not_flushed", "flush.keeps_superseded_rows",
                                            "writer.frozen_left_out_of_view", "writer.replay_does_not_stamp_durable"),
                          NameOf);
 

@@ -28,7 +28,8 @@ arrow::Result<std::optional<ShardManifestStore::Change>> Flush::Write(const MemT
   }
   const ShardPaths paths(table_.root, manifest->shard_id);
   ARROW_ASSIGN_OR_RAISE(const SsTableEntry entry, WriteSsTable(state_->resources(), *table_.store, paths, table));
-  const WalPosition covered = table.last_entry();
+  const bool too_far = runtime.PlantedBug("flush.covers_what_is_not_flushed");
+  const WalPosition covered = too_far ? table.last_entry().Next() : table.last_entry();
   ShardManifestStore::Change change = [entry, covered](const ShardManifest& base) -> arrow::Result<ShardManifest> {
     ShardManifest next = base.NextVersion();
     if (base.current_generation != entry.generation) {

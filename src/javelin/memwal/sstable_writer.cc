@@ -102,7 +102,8 @@ class SsTableFiles {
 
   arrow::Status AddDeletionFile() {
     const index::KeyIndex& keys = *table_.key_index();
-    if (!keys.has_overrides()) return arrow::Status::OK();
+    if (!keys.has_overrides() || resources_.runtime->PlantedBug("flush.keeps_superseded_rows"))
+      return arrow::Status::OK();
     std::vector<uint32_t> superseded;
     for (uint64_t row = 0; row < num_rows_; ++row) {
       if (keys.FindNewest(keys.KeyOf(row), num_rows_) != row) superseded.push_back(static_cast<uint32_t>(row));

@@ -5,6 +5,9 @@
 namespace javelin::memwal {
 
 namespace {
+// Between appends that fail, whatever delay the options ask for.
+constexpr Duration kShortestPause = std::chrono::milliseconds(5);
+
 // Terminal whatever its cause: the writer cannot say any more what its log holds.
 arrow::Status LostLog(std::string_view what) {
   return MakeError(ErrorKind::kFencedPersistenceFailure,
@@ -56,7 +59,7 @@ void WalTask::RunRequest() {
   requested_.store(false);
   const auto appended = AppendOldest();
   if (!eager_ || !state_->Usable().ok()) return;
-  if (!appended.ok()) state_->runtime().Sleep(retry_delay_);
+  if (!appended.ok()) state_->runtime().Sleep(std::max(retry_delay_, kShortestPause));
   if (OldestPending() != nullptr) Request();
 }
 
