@@ -168,6 +168,12 @@ class LanceDataset:
 
     # ---- what it is ----
 
+    def __repr__(self) -> str:
+        try:
+            return f"LanceDataset({self._uri!r}, version={self.version})"
+        except errors.Closed:  # it crossed a fork
+            return f"LanceDataset({self._uri!r}, closed)"
+
     @property
     def uri(self) -> str:
         """Where the table is, as it was given."""

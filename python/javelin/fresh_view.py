@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Iterator, List, Optional
 
 import pyarrow as pa
 
 from . import _arguments, _core, errors
-from ._data import Source, as_batch
+from ._data import as_batch
+from ._keys import source_of_keys
 from ._scan import LanceScanner
 
 if TYPE_CHECKING:
@@ -25,6 +25,12 @@ class FreshView:
     def __init__(self, dataset: "LanceDataset") -> None:
         self._dataset = dataset
         self._core = _core.open_fresh_view(dataset._core)
+
+    def __repr__(self) -> str:
+        try:
+            return f"<FreshView of {self._dataset.uri!r} over version {self.version}>"
+        except errors.Closed:  # it crossed a fork
+            return f"<FreshView of {self._dataset.uri!r}, closed>"
 
     @property
     def schema(self) -> pa.Schema:
@@ -91,20 +97,12 @@ class FreshView:
         Raises
         ------
         javelin.errors.InvalidInput
-            The table has no primary key; a key column is missing, of another type, or null.
+            The table has no primary key; a key column is missing, of another type, or null. It names column, row (from 0)
+            and value of a plain value that the column cannot hold as it is.
         """
-        source = Source(self._key_data(keys), types=self.schema)
+        source = source_of_keys(keys, self._key_columns(), self.schema)
         batch = as_batch(pa.table(source.stream))
         return pa.Table.from_batches([pa.record_batch(self._core.get(batch, _arguments.column_names(columns)))])
-
-    def _key_data(self, keys: Any) -> Any:
-        """Plain values as the one key column; everything else as it is."""
-        names = self._key_columns()
-        if not _are_plain_values(keys):
-            return keys
-        if len(names) != 1:
-            raise errors.InvalidInput(f"the key of this table is {names}: give keys as dicts or as a table of these columns")
-        return {names[0]: keys}
 
     def _key_columns(self) -> List[str]:
         names = self._core.key_columns
@@ -118,9 +116,3 @@ class FreshView:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.scan().__arrow_c_stream__(requested_schema)
-
-
-def _are_plain_values(keys: Any) -> bool:
-    if isinstance(keys, (pa.Array, pa.ChunkedArray)):
-        return True
-    return isinstance(keys, (list, tuple)) and not any(isinstance(key, (Mapping, pa.RecordBatch)) for key in keys)

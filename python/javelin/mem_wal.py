@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from . import _arguments, _core, errors
 from ._data import Source, as_batch
+from ._keys import source_of_keys
 from ._scan import batches_of, table_of
 from ._wake import waker_of
 
@@ -23,6 +24,13 @@ class Ticket:
     def __init__(self, core: Optional[Any]) -> None:
         self._core = core  # None: nothing to wait for (any more). It pins the rows in memory, so it is let go of early.
         self._token = b"" if core is None else core.token
+
+    def __repr__(self) -> str:
+        try:
+            state = "done" if self.done() else "under way"
+        except errors.Closed:
+            state = "of another process"  # before a fork
+        return f"<Ticket {state}>"
 
     def wait(self, timeout: Optional[float] = None) -> None:
         """Return when the rows can be read (and with ``durable_write`` are in the log).
@@ -77,8 +85,13 @@ class ShardWriter:
     def __init__(self, core: Any) -> None:
         self._core = core
         self._schema = pa.schema(core.schema)
+        self._key_columns = core.key_columns
+        self._shard_id, self._epoch = core.shard_id, core.epoch
         self._closed = False
         _live_writers.add(self)
+
+    def __repr__(self) -> str:
+        return f"<ShardWriter of shard {self._shard_id}, epoch {self._epoch}{', closed' if self._closed else ''}>"
 
     @property
     def shard_id(self) -> str:
@@ -102,7 +115,7 @@ class ShardWriter:
         ----------
         data : anything that holds rows
             As for :func:`javelin.write_dataset`; plain Python values and data frames take the types of the
-            table. Without rows nothing happens.
+            table, where no value changes by it. One row is a list of one dict. Without rows nothing happens.
         schema : pyarrow.Schema, optional
             For data that says no schema of its own.
         wait : bool
@@ -111,7 +124,8 @@ class ShardWriter:
         Raises
         ------
         javelin.errors.InvalidInput
-            The rows do not fit the table. Nothing was written, the writer is healthy.
+            The rows do not fit the table. Nothing was written, the writer is healthy. It names column, row (from 0) and value
+            of a plain value that the column cannot hold as it is.
         javelin.errors.Backpressure
             Too much is in memory and no flush makes room, or `wait` is false. Nothing was accepted; retry later.
         javelin.errors.Fenced
@@ -119,17 +133,23 @@ class ShardWriter:
         javelin.errors.Closed
             The writer was closed.
         """
-        return self._send(self._core.put, data, schema, wait)
+        self._check_open()
+        return self._send(self._core.put, Source(data, schema, types=self._schema), wait)
 
     def delete(self, keys: Any, *, schema: Optional[pa.Schema] = None, wait: bool = True) -> Optional[Ticket]:
-        """Delete rows by primary key. `keys` holds every key column; other columns are ignored. Arguments and errors:
-        :meth:`put`; a table without a primary key is InvalidInput."""
-        return self._send(self._core.delete, keys, schema, wait)
+        """Delete rows by primary key. `keys` are as for :meth:`FreshView.get`: plain values for a key of one column, else what
+        holds every key column; other columns are ignored. Other arguments and errors: :meth:`put`; a table without a primary
+        key is InvalidInput."""
+        self._check_open()
+        if not self._key_columns:
+            raise errors.InvalidInput("this table has no primary key, so rows cannot be deleted by key")
+        return self._send(self._core.delete, source_of_keys(keys, self._key_columns, self._schema, schema), wait)
 
-    def _send(self, send: Any, data: Any, schema: Optional[pa.Schema], wait: bool) -> Optional[Ticket]:
+    def _check_open(self) -> None:
         if self._closed:
             raise errors.Closed(f"the writer of shard {self.shard_id} is closed; open a new one")
-        source = Source(data, schema, types=self._schema)
+
+    def _send(self, send: Any, source: Source, wait: bool) -> Optional[Ticket]:
         ticket = Ticket(source.run(send))
         if not wait:
             return ticket
@@ -187,7 +207,14 @@ class ShardWriter:
         return self
 
     def __exit__(self, *_: Any) -> Literal[False]:
-        self.close()
+        failure = _[1]
+        try:
+            self.close()
+        except errors.JavelinError as error:
+            if failure is None:
+                raise
+            if hasattr(failure, "add_note"):  # Python 3.11
+                failure.add_note(f"then the close of the writer failed too: {type(error).__name__}: {error}")
         return False
 
 
@@ -199,6 +226,9 @@ class LsmScanner:
         self._columns: Optional[List[str]] = None
         self._limit: Optional[int] = None
         self._offset = 0
+
+    def __repr__(self) -> str:
+        return f"<LsmScanner of shard {self._writer_core.shard_id}>"
 
     def project(self, columns: List[str]) -> "LsmScanner":
         """Return these columns; the primary key columns that are not among them follow."""

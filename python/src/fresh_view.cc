@@ -31,13 +31,13 @@ PyBatch Get(const View& self, const nb::object& keys, const Columns& columns) {
   return PyBatch{Unwrap(WithoutGil([&] { return view.Get(*batch, columns); }))};
 }
 
-std::vector<std::string> KeyColumns(const View& self) {
+}  // namespace
+
+std::vector<std::string> KeyColumns(const Dataset& dataset) {
   std::vector<std::string> names;
-  for (const file::Field* field : self.object()->base().schema().PrimaryKey()) names.push_back(field->name);
+  for (const file::Field* field : dataset.schema().PrimaryKey()) names.push_back(field->name);
   return names;
 }
-
-}  // namespace
 
 void RegisterFreshView(nb::module_& module) {
   module.def("open_fresh_view", &Open, nb::arg("dataset"));
@@ -52,7 +52,7 @@ void RegisterFreshView(nb::module_& module) {
            })
       .def_prop_ro("schema", [](const View& self) { return PySchema{self.object()->arrow_schema()}; })
       .def_prop_ro("version", [](const View& self) { return self.object()->base().version().value(); })
-      .def_prop_ro("key_columns", &KeyColumns);
+      .def_prop_ro("key_columns", [](const View& self) { return KeyColumns(self.object()->base()); });
 }
 
 }  // namespace javelin::python

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <nanobind/nanobind.h>
 
+#include "javelin/dataset/dataset.h"
 #include "javelin/memwal/shard_manifest.h"
 #include "javelin/memwal/writer_options.h"
 
@@ -15,6 +18,9 @@ namespace javelin::python {
 memwal::WriterOptions ParseWriterOptions(const nanobind::dict& given);
 
 nanobind::dict ToDict(const memwal::ShardManifest& manifest);
+
+// Names of the primary key columns in key order; empty without a key.
+std::vector<std::string> KeyColumns(const Dataset& dataset);
 
 void RegisterMemWal(nanobind::module_& module);
 void RegisterShardWriter(nanobind::module_& module);

@@ -186,6 +186,7 @@ void RegisterShardWriter(nb::module_& module) {
       .def_prop_ro(
           "schema", [](const Writer& self) { return PySchema{self.object()->dataset().arrow_schema()}; },
           "Schema of the rows that put() takes.")
+      .def_prop_ro("key_columns", [](const Writer& self) { return KeyColumns(self.object()->dataset()); })
       .def_prop_ro("epoch", [](const Writer& self) { return self.object()->epoch().value(); })
       .def_prop_ro("warnings", [](const Writer& self) { return self.object()->warnings(); });
 }

@@ -153,7 +153,6 @@ def puts(writer):
     note("put dicts", lambda: writer.put([{"id": 7, "text": "x", "score": 1.0}]))
     note("put columns", lambda: writer.put({"id": [8], "text": ["x"], "score": [1.0]}))
     note("put batches", lambda: writer.put(iter(rows([9], "new").to_batches()), schema=SCHEMA))
-    note("put batches without schema", lambda: writer.put(iter(rows([9], "new").to_batches())))
     note("put a number", lambda: writer.put(42))
     for name, table in {
         "reordered": rows([5], "bad").select(["text", "id", "score"]),
@@ -182,6 +181,7 @@ def reads(writer):
     note("positions", lambda: [memtable["generation"], memtable["max_buffered_batch_position"], memtable["durable_batch_count"],
                                memtable["pending_wal_start_batch_position"], memtable["pending_wal_batch_count"]])
     note("shard id", lambda: writer.shard_id)
+    note("put batches without schema", lambda: writer.put(iter(rows([9], "new").to_batches())))
 
 
 def fencing(ds, shard, writer):

@@ -6,7 +6,7 @@ import polars
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
-from conftest import SCHEMA, ids_of, rows
+from conftest import KEY, SCHEMA, ids_of, rows
 
 import javelin
 from javelin import errors
@@ -117,16 +117,27 @@ def test_batches_are_cast_to_the_schema_given(uri):
 
 
 def test_an_iterator_needs_a_schema(uri):
-    for data in (iter(DATA.to_batches()), DATA.to_batches(), []):
+    for data in (iter(DATA.to_batches()), DATA.to_batches(), [], ()):
         with pytest.raises(errors.InvalidInput, match="schema"):
             javelin.write_dataset(data, uri)
     assert javelin.write_dataset([], uri, schema=SCHEMA).count_rows() == 0
 
 
-@pytest.mark.parametrize("nothing", [rows([]), rows([]).to_reader(), {"id": [], "text": []}], ids=["table", "reader", "dict"])
-def test_a_put_without_rows_does_nothing(writer, uri, shard, nothing):
+NOTHING = {
+    "table": lambda: rows([]),
+    "reader": lambda: rows([]).to_reader(),
+    "dict": lambda: {"id": [], "text": []},
+    "list": lambda: [],
+    "tuple": lambda: (),
+    "iterator": lambda: iter([]),
+}
+
+
+@pytest.mark.parametrize("nothing", NOTHING)
+def test_a_put_or_delete_without_rows_does_nothing(writer, nothing):
     before = writer.stats()["put_count"]
-    assert writer.put(nothing) is None
+    assert writer.put(NOTHING[nothing]()) is None
+    assert writer.delete(NOTHING[nothing]()) is None
     ticket = writer.put(rows([]), wait=False)
     ticket.wait(0)
     assert ticket.done() and ticket.token == b""
@@ -155,3 +166,63 @@ def test_what_is_no_stream_is_refused(writer):
         writer.put(Liar())
     with pytest.raises(errors.InvalidInput):
         writer.put(Scalars())
+
+
+def test_a_writer_takes_batches_without_a_schema_argument(writer):
+    writer.put(batch for batch in rows([10, 11]).to_batches(max_chunksize=1))
+    writer.put(rows([12]).to_batches())
+    assert ids_of(writer.lsm_scanner().to_table()) == [1, 2, 3, 10, 11, 12]
+    writer.delete(batch for batch in rows([1, 10]).select(["id"]).to_batches(max_chunksize=1))
+    assert ids_of(writer.lsm_scanner().to_table()) == [2, 3, 11, 12]
+
+    def failing():
+        yield from rows([20]).to_batches()
+        raise KeyError("the producer's own")
+
+    with pytest.raises(KeyError, match="own"):
+        writer.put(failing())
+    assert ids_of(writer.lsm_scanner().to_table()) == [2, 3, 11, 12]
+
+
+@pytest.mark.parametrize("keys", [[1, 3], (1, 3), [{"id": 1}, {"id": 3}], {"id": [1, 3]}, pa.array([1, 3]),
+                                  [{"id": 1, "text": 5.5}, {"id": 3, "other": object()}]], ids=repr)
+def test_get_and_delete_take_the_same_keys(writer, table, keys):
+    assert table.fresh().get(keys)["id"].to_pylist() == [1, 3]
+    writer.delete(keys)
+    assert ids_of(writer.lsm_scanner().to_table()) == [2]
+
+
+def test_keys_of_several_columns_are_no_plain_values(uri, shard):
+    schema = pa.schema([pa.field(name, pa.int64(), nullable=False, metadata=KEY) for name in "ab"])
+    dataset = javelin.write_dataset([{"a": 1, "b": 2}, {"a": 3, "b": 4}], uri, schema=schema)
+    dataset.initialize_mem_wal()
+    with dataset.mem_wal_writer(shard) as writer:
+        with pytest.raises(errors.InvalidInput, match="dicts"):
+            writer.delete([1])
+        writer.delete([{"a": 1, "b": 2}])
+        assert writer.lsm_scanner().to_table().to_pydict() == {"a": [3], "b": [4]}
+
+
+def test_one_row_is_no_dict_of_scalars(writer, uri):
+    for attempt in (writer.put, writer.delete, lambda data: javelin.write_dataset(data, uri + "2")):
+        with pytest.raises(errors.InvalidInput, match="list of one dict"):
+            attempt({"id": 5, "text": "z"})
+    with pytest.raises(errors.InvalidInput, match="'text' has 1 values"):
+        writer.put({"id": [1, 2], "text": ["a"]})
+
+
+def test_frames_keep_their_values_or_are_refused(uri, shard):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False, metadata=KEY), pa.field("n", pa.int32())])
+    dataset = javelin.write_dataset([{"id": 1, "n": 1}], uri, schema=schema)
+    dataset.initialize_mem_wal()
+    with dataset.mem_wal_writer(shard) as writer:
+        for frame in (pandas.DataFrame, polars.DataFrame, lambda columns: {k: np.array(v) for k, v in columns.items()}):
+            for bad in ([2.5], ["2"], [True], [2**40], [b"2"]):
+                with pytest.raises(errors.InvalidInput, match="'n'"):
+                    writer.put(frame({"id": [2], "n": bad}))
+        writer.put(pandas.DataFrame({"id": [2, 3], "n": [7.0, None]}))  # pandas has floats where a whole number is missing
+        assert writer.lsm_scanner().to_table().sort_by("id").to_pydict() == {"id": [1, 2, 3], "n": [1, 7, None]}
+    for data in (pandas.DataFrame({"id": [1.5], "n": [1]}), pandas.DataFrame({"id": [object()], "n": [1]}),
+                 [{"id": 1.5, "n": 1}], {"id": [1.5], "n": [1]}):
+        with pytest.raises(errors.InvalidInput):
+            javelin.write_dataset(data, uri + "2", schema=schema)

@@ -296,3 +296,28 @@ def test_tables_without_a_key(uri, shard):
         assert dataset.fresh().count_rows() == 4
         with pytest.raises(errors.InvalidInput, match="primary key"):
             dataset.fresh().get([1])
+
+
+def test_leaving_a_with_block_hides_no_failure_inside_it(table, shard):
+    with pytest.raises(errors.Fenced) as raised:
+        with table.mem_wal_writer(shard) as writer:
+            second = table.mem_wal_writer(shard)
+            writer.put(rows([4]))
+    assert raised.value.__context__ is None  # it is the first failure, not that of the close
+    assert any("close" in note for note in getattr(raised.value, "__notes__", ["close"]))
+    with pytest.raises(KeyError):
+        with second:
+            third = table.mem_wal_writer(shard)
+            raise KeyError("the caller's own")
+    third.close()
+
+
+def test_reprs_say_what_it_is(table, writer, uri, shard):
+    assert repr(table) == f"LanceDataset({uri!r}, version=2)"
+    assert repr(table.fresh()) == f"<FreshView of {uri!r} over version 2>"
+    assert shard in repr(writer) and f"epoch {writer.epoch}" in repr(writer) and shard in repr(writer.lsm_scanner())
+    ticket = writer.put(rows([4]), wait=False)
+    ticket.wait()
+    assert repr(ticket) == "<Ticket done>"
+    writer.close()
+    assert "closed" in repr(writer)
