@@ -253,6 +253,7 @@ TEST_P(Datasets, AColumnThatCannotBeWrittenLeavesNothing) {
                     .ValueOrDie();
   const auto batch = arrow::RecordBatch::Make(arrow::schema({point}), 2, {values});
   ExpectError(world_.WriteBatches({batch}, WriteMode::kCreate).status(), ErrorKind::kNotSupported, "'p'");
+  ExpectError(world_.WriteBatches({batch->Slice(0, 0)}, WriteMode::kCreate).status(), ErrorKind::kNotSupported, "'p'");
   ASSERT_OK_AND_ASSIGN(const ListPage all, ListAll(world_.inner(), {.prefix = "t/"}));
   EXPECT_THAT(all.objects, IsEmpty());
 }

@@ -5,6 +5,7 @@
 #include "javelin/base/error.h"
 #include "javelin/dataset/data_files_internal.h"
 #include "javelin/dataset/incoming_rows_internal.h"
+#include "javelin/file/data_file_writer.h"
 #include "javelin/table/commit.h"
 #include "javelin/table/feature_flags.h"
 
@@ -93,6 +94,7 @@ arrow::Result<table::LoadedManifest> WriteRows(const DatasetState& table, arrow:
                                                const WriteOptions& options) {
   ARROW_RETURN_NOT_OK(CheckWriteOptions(options));
   ARROW_ASSIGN_OR_RAISE(Plan plan, PlanWrite(table, *data.schema(), options.mode));
+  ARROW_RETURN_NOT_OK(file::CheckWritable(plan.written));  // without rows no file would be opened that says so
   const Resources& resources = table.session->resources();
   DataFilesWriter writer(resources, table.location, plan.written,
                          {options.max_rows_per_file, options.max_bytes_per_file});

@@ -218,7 +218,7 @@ arrow::Result<DataFileSummary> DataFileWriterImpl::Finish() {
 }
 
 // What the encoders can write; found out before the first byte.
-arrow::Result<std::vector<ValueShape>> CheckSchema(const Schema& schema) {
+arrow::Result<std::vector<ValueShape>> ShapesOf(const Schema& schema) {
   std::vector<ValueShape> shapes;
   for (const Field& field : schema.fields()) {
     const bool blob = field.metadata.contains(std::string(kBlobMetadata)) || field.logical_type == "blob";
@@ -239,6 +239,8 @@ arrow::Result<std::vector<ValueShape>> CheckSchema(const Schema& schema) {
 
 }  // namespace
 
+arrow::Status CheckWritable(const Schema& schema) { return ShapesOf(schema).status(); }
+
 arrow::Result<std::unique_ptr<DataFileWriter>> DataFileWriter::Make(const Resources& resources,
                                                                     std::unique_ptr<ObjectWriter> sink,
                                                                     const Schema& schema,
@@ -248,7 +250,7 @@ arrow::Result<std::unique_ptr<DataFileWriter>> DataFileWriter::Make(const Resour
   if (options.page_bytes < 1 || options.page_bytes > kMaxPageBytes) {
     return InvalidInput("page_bytes is {}, it must be 1 to {}", options.page_bytes, kMaxPageBytes);
   }
-  ARROW_ASSIGN_OR_RAISE(std::vector<ValueShape> shapes, CheckSchema(schema));
+  ARROW_ASSIGN_OR_RAISE(std::vector<ValueShape> shapes, ShapesOf(schema));
   return std::make_unique<DataFileWriterImpl>(resources, std::move(sink), schema, options, std::move(shapes));
 }
 

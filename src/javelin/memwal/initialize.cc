@@ -3,6 +3,7 @@
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/data_file_writer.h"
 #include "javelin/memwal/bucket_hash.h"
 #include "javelin/memwal/shard_schemas.h"
 #include "javelin/table/mem_wal_details.h"
@@ -131,6 +132,7 @@ arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const
   const table::Manifest& manifest = dataset.manifest();
   ARROW_ASSIGN_OR_RAISE(Sharding sharding, ResolveSharding(dataset.schema(), options));
   ARROW_RETURN_NOT_OK(ShardSchemas::Make(dataset.schema()));
+  ARROW_RETURN_NOT_OK(file::CheckWritable(dataset.schema()));  // rows of the shards must be able to leave memory
   if (manifest.FindIndex(table::kMemWalIndexName) != nullptr) return AlreadyInitialized(dataset);
 
   table::MemWalDetails details;

@@ -1,4 +1,5 @@
 #include "javelin/base/error.h"
+#include "javelin/file/data_file_writer.h"
 #include "javelin/memwal/flush_task.h"
 #include "javelin/memwal/replay.h"
 #include "javelin/memwal/shard_writer_internal.h"
@@ -204,6 +205,7 @@ arrow::Result<OpenPlan> OpenPlan::Make(const Dataset& dataset, const std::string
   plan.limits = {plan.options.max_memtable_size, plan.options.max_unflushed_memtable_bytes,
                  plan.options.max_memtable_rows, plan.options.max_memtable_batches};
   ARROW_ASSIGN_OR_RAISE(auto schemas, ShardSchemas::Make(dataset.schema()));
+  ARROW_RETURN_NOT_OK(file::CheckWritable(dataset.schema()));  // rows must be able to leave memory
   plan.context = std::make_shared<MemTableContext>();
   plan.context->durable = std::make_shared<MonotonicCount>();
   plan.context->durable_write = plan.options.durable_write;
