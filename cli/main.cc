@@ -32,6 +32,36 @@ constexpr char kViewNote[] =
     "entries it\n"
     "left out.";
 
+// The checks of the parser's own print the limits of its number types; these say what to give instead.
+CLI::Validator WholeNumber() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const bool is_number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+        return is_number ? std::string() : "must be a whole number, 0 or more; got '" + text + "'";
+      },
+      "");
+}
+
+RowFormat ParseFormat(const std::string& name) {
+  const auto found = kFormats.find(name);
+  if (found == kFormats.end())
+    throw CLI::ValidationError("--format", "must be table, jsonl, csv or arrow; got '" + name + "'");
+  return found->second;
+}
+
+// What is wrong with the first argument as the name of a command; empty if nothing.
+std::string WrongCommand(const CLI::App& app, int argc, char** argv) {
+  const std::string given = argc > 1 ? argv[1] : "";
+  if (given.starts_with("-")) return "";
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == given) return "";
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  return (given.empty() ? "a command is missing" : "there is no command '" + given + "'") + "; the commands are " +
+         names;
+}
+
 void AddRowOptions(CLI::App& command, RowOptions& options) {
   command.add_option("URI", options.uri, "The table")->required();
   command
@@ -40,8 +70,9 @@ void AddRowOptions(CLI::App& command, RowOptions& options) {
           "Columns of the result, separated by commas; all by default")
       ->type_name("NAME,...");
   command
-      .add_option("--format", options.format, "table (default; cuts long values), jsonl, csv, or arrow (an IPC stream)")
-      ->transform(CLI::CheckedTransformer(kFormats).description(""))
+      .add_option_function<std::string>(
+          "--format", [&options](const std::string& name) { options.format = ParseFormat(name); },
+          "table (default; cuts long values), jsonl, csv, or arrow (an IPC stream)")
       ->type_name("table|jsonl|csv|arrow");
 }
 
@@ -76,10 +107,8 @@ int Main(int argc, char** argv) {
   ScanCommandOptions scan;
   CLI::App* scan_command = app.add_subcommand("scan", "Print rows of a table");
   AddRowOptions(*scan_command, scan.rows);
-  scan_command->add_option("--limit", scan.limit, "Rows at most")->check(CLI::NonNegativeNumber)->type_name("N");
-  scan_command->add_option("--offset", scan.offset, "Rows to leave out first")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N");
+  scan_command->add_option("--limit", scan.limit, "Rows at most")->check(WholeNumber())->type_name("N");
+  scan_command->add_option("--offset", scan.offset, "Rows to leave out first")->check(WholeNumber())->type_name("N");
   scan_command->add_flag("--base", scan.base_only, "Read the base table alone, without its shards");
   scan_command->footer(std::string(kViewNote) + "\n" + kFooter);
 
@@ -92,6 +121,10 @@ int Main(int argc, char** argv) {
       ->required();
   get_command->footer(std::string(kViewNote) + "\n" + kFooter);
 
+  if (const std::string wrong = WrongCommand(app, argc, argv); !wrong.empty()) {
+    std::cerr << wrong << "\nRun with --help for more information.\n";
+    return kUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -7,7 +7,6 @@
 #include "cli/commands.h"
 #include "cli/json_values.h"
 #include "cli/row_output.h"
-#include "cli/shard_states.h"
 #include "javelin/base/error.h"
 #include "javelin/dataset/dataset.h"
 #include "javelin/memwal/fresh_view.h"
@@ -18,14 +17,13 @@ namespace {
 
 using memwal::FreshView;
 
-// Says what the view does not hold. Read after the view was opened, so that nothing it lacks goes unsaid.
-arrow::Status PrintNotice(const Dataset& dataset) {
-  ARROW_ASSIGN_OR_RAISE(const auto states, ReadShardStates(dataset));
-  for (const ShardState& state : states) {
-    if (state.backlog() == 0) continue;
+// Says what the view does not hold.
+arrow::Status PrintNotice(const FreshView& view) {
+  ARROW_ASSIGN_OR_RAISE(const auto logs, view.UnseenLogs());
+  for (const memwal::UnseenLog& log : logs) {
     std::cerr << fmt::format("note: shard {}: {} log {} not in this view; a writer of the shard shows {}\n",
-                             state.manifest.shard_id.ToString(), state.backlog(),
-                             state.backlog() == 1 ? "entry is" : "entries are", state.backlog() == 1 ? "it" : "them");
+                             log.shard.ToString(), log.entries, log.entries == 1 ? "entry is" : "entries are",
+                             log.entries == 1 ? "it" : "them");
   }
   return arrow::Status::OK();
 }
@@ -101,7 +99,7 @@ arrow::Status Scan(const std::shared_ptr<Session>& session, const ScanCommandOpt
     return PrintRows(*rows, options.rows.format);
   }
   ARROW_ASSIGN_OR_RAISE(const auto view, FreshView::Open(*dataset));
-  ARROW_RETURN_NOT_OK(PrintNotice(*dataset));
+  ARROW_RETURN_NOT_OK(PrintNotice(*view));
   ARROW_ASSIGN_OR_RAISE(const auto rows, view->Scan(scan));
   return PrintRows(*rows, options.rows.format);
 }
@@ -110,7 +108,7 @@ arrow::Status Get(const std::shared_ptr<Session>& session, const GetCommandOptio
   ARROW_ASSIGN_OR_RAISE(const auto dataset, Dataset::Open(session, options.rows.uri));
   ARROW_ASSIGN_OR_RAISE(const auto view, FreshView::Open(*dataset));
   ARROW_ASSIGN_OR_RAISE(const auto keys, ParseKeys(options.keys, view->base().schema()));
-  ARROW_RETURN_NOT_OK(PrintNotice(*dataset));
+  ARROW_RETURN_NOT_OK(PrintNotice(*view));
   ARROW_ASSIGN_OR_RAISE(auto rows, view->Get(*keys, options.rows.columns));
   ARROW_ASSIGN_OR_RAISE(const auto reader, arrow::RecordBatchReader::Make({rows}, rows->schema()));
   return PrintRows(*reader, options.rows.format);

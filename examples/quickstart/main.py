@@ -25,7 +25,8 @@ import corpus
 import shard_log
 import writer as streaming
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+PROGRAM = HERE.parents[1] / "build/release/cli/javelin"  # where scripts/setup builds it
 ROWS_IN_BASE = 2_000       # written as an ordinary table before streaming starts
 ROWS_BEFORE_KILL = 20_000  # streamed by this process; the rest by a process that is killed
 KILL_AFTER = 3_000         # acknowledged rows of that process
@@ -232,6 +233,16 @@ def read_with_peer(uri, shard, expected, directory):
         step.note(f"{done.stdout.strip()}: equal to ours one by one")
 
 
+def read_with_command_line(uri, expected):
+    with Step("javelin scan: the command line shows every row") as step:
+        done = subprocess.run([PROGRAM, "scan", uri, "--format", "arrow"], capture_output=True)
+        check(done.returncode == 0, f"javelin scan failed:\n{done.stderr.decode()}")
+        with pa.ipc.open_stream(done.stdout) as rows:
+            table = rows.read_all()
+        check_equal(table, expected, "javelin scan")
+        step.note(f"{table.num_rows} rows, equal one by one")
+
+
 def run(directory):
     directory.mkdir(parents=True, exist_ok=True)
     table = directory / "plays.lance"
@@ -250,6 +261,7 @@ def run(directory):
     acknowledged = kill(uri, shard, speeches, directory)
     recover(dataset, shard, speeches, expected, acknowledged)
     read_with_peer(uri, shard, expected, directory)
+    read_with_command_line(uri, expected)
     print(f"All checks held. The table is in {os.path.relpath(table)}.")
 
 

@@ -108,6 +108,7 @@ OURS: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         "FreshView.to_batches": ("columns", "limit", "offset", "batch_size"),
         "FreshView.get": ("keys", "columns"),
         "FreshView.count_rows": (),
+        "FreshView.unseen_log_entries": (),
         "FreshView.__arrow_c_stream__": ("requested_schema",),
         "mem_wal.ShardWriter.put": ("wait",),
         "mem_wal.ShardWriter.delete": ("wait",),

@@ -459,7 +459,8 @@ class LanceDataset:
 
     def fresh(self) -> FreshView:
         """A view over the newest version of the table and what its shards hold above it, live writers of this session
-        included.
+        included. Rows that lie only in the log of another process, or of a writer that was killed, are not in it:
+        :meth:`FreshView.unseen_log_entries` tells how much that is.
 
         Raises :class:`javelin.errors.NotSupported` if a shard has published rows that cannot be read yet, and
         :class:`javelin.errors.Fenced` if a writer of this session has failed or was overtaken; close that one to read on.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional
 
 import pyarrow as pa
 
@@ -113,6 +113,15 @@ class FreshView:
     def count_rows(self) -> int:
         """Number of rows."""
         return self._core.count_rows()
+
+    def unseen_log_entries(self) -> Dict[str, int]:
+        """How many log entries of each shard this view does not show; empty if it shows everything.
+
+        Rows of a writer of another process, or of one that was killed, lie only in the log until an SSTable is made of them.
+        Opening a writer of that shard here and taking a new view shows them (and fences a writer that is still at work).
+        Shards with a writer of this session are not among them. An entry may hold no rows. Asks the store.
+        """
+        return self._core.unseen_log_entries()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.scan().__arrow_c_stream__(requested_schema)

@@ -85,7 +85,9 @@ Handle<Dataset> Write(const Handle<Session>& session, const std::string& uri, co
 Handle<Dataset> WriteNext(const Handle<Dataset>& self, const nb::object& data, const WriteOptions& options) {
   const Dataset& dataset = *self;
   if (options.mode == WriteMode::kCreate) {
-    Check(MakeError(ErrorKind::kAlreadyExists, fmt::format("dataset at '{}' already exists", dataset.uri())));
+    Check(AlreadyExists(
+        "there is already a table at '{}'; add rows with mode \"append\" or replace them with \"overwrite\"",
+        dataset.uri()));
   }
   auto source = ImportStream(data);
   auto written = WithoutGil([&] {

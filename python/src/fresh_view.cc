@@ -31,6 +31,15 @@ PyBatch Get(const View& self, const nb::object& keys, const Columns& columns) {
   return PyBatch{Unwrap(WithoutGil([&] { return view.Get(*batch, columns); }))};
 }
 
+nb::dict UnseenLogEntries(const View& self) {
+  const FreshView& view = *self;
+  nb::dict entries;
+  for (const memwal::UnseenLog& log : Unwrap(WithoutGil([&] { return view.UnseenLogs(); }))) {
+    entries[log.shard.ToString().c_str()] = log.entries;
+  }
+  return entries;
+}
+
 }  // namespace
 
 std::vector<std::string> KeyColumns(const Dataset& dataset) {
@@ -50,6 +59,7 @@ void RegisterFreshView(nb::module_& module) {
              const FreshView& view = *self;
              return Unwrap(WithoutGil([&] { return view.CountRows(); }));
            })
+      .def("unseen_log_entries", &UnseenLogEntries, "Number of log entries that it does not show, by shard.")
       .def_prop_ro("schema", [](const View& self) { return PySchema{self.object()->arrow_schema()}; })
       .def_prop_ro("version", [](const View& self) { return self.object()->base().version().value(); })
       .def_prop_ro("key_columns", [](const View& self) { return KeyColumns(self.object()->base()); });

@@ -27,8 +27,9 @@ void ReadNumber(const char* name, nb::handle value, std::optional<Number>* out) 
   }
   Number result{};
   if (!nb::try_cast(number, result)) {
-    Check(InvalidInput("{} must be between 0 and {}, got {}", name, std::numeric_limits<Number>::max(),
-                       nb::str(number).c_str()));
+    const std::string text = nb::str(number).c_str();  // what range holds is the library's to say
+    const bool negative = text[0] == '-';
+    Check(InvalidInput("{} is {}; it must not be {}", name, text, negative ? "negative" : "so large"));
   }
   *out = result;
 }

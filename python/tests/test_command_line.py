@@ -247,6 +247,20 @@ def test_wrong_usage(arguments):
     assert result.returncode == 2 and result.stdout == "" and result.stderr != ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nope"], "no command 'nope'; the commands are inspect, scan, get"),
+        ([], "a command is missing; the commands are inspect"),
+        (["scan", "x", "--format", "xml"], "--format: must be table, jsonl, csv or arrow; got 'xml'"),
+        (["scan", "x", "--limit", "-1"], "--limit: must be a whole number, 0 or more; got '-1'"),
+        (["scan", "x", "--offset", "1.5"], "--offset: must be a whole number, 0 or more; got '1.5'"),
+    ],
+)
+def test_wrong_usage_says_what_to_give(arguments, words):
+    assert words in run(*arguments).stderr
+
+
 def test_help_and_version():
     text = output("--help")
     assert all(word in text for word in ("inspect", "scan", "get", "Exit code"))

@@ -184,9 +184,19 @@ def test_a_writer_takes_batches_without_a_schema_argument(writer):
     assert ids_of(writer.lsm_scanner().to_table()) == [2, 3, 11, 12]
 
 
-@pytest.mark.parametrize("keys", [[1, 3], (1, 3), [{"id": 1}, {"id": 3}], {"id": [1, 3]}, pa.array([1, 3]),
-                                  [{"id": 1, "text": 5.5}, {"id": 3, "other": object()}]], ids=repr)
-def test_get_and_delete_take_the_same_keys(writer, table, keys):
+KEYS = {
+    "list": [1, 3],
+    "tuple": (1, 3),
+    "rows": [{"id": 1}, {"id": 3}],
+    "columns": {"id": [1, 3]},
+    "array": pa.array([1, 3]),
+    "rows with more": [{"id": 1, "text": 5.5}, {"id": 3, "other": object()}],
+}
+
+
+@pytest.mark.parametrize("form", KEYS)
+def test_get_and_delete_take_the_same_keys(writer, table, form):
+    keys = KEYS[form]
     assert table.fresh().get(keys)["id"].to_pylist() == [1, 3]
     writer.delete(keys)
     assert ids_of(writer.lsm_scanner().to_table()) == [2]

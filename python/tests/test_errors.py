@@ -4,7 +4,7 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from conftest import SCHEMA, rows
+from conftest import KEY, SCHEMA, rows
 
 import javelin
 from javelin import _core, errors
@@ -21,7 +21,7 @@ def test_every_kind_has_a_class():
 
 
 def test_table_not_found(tmp_path):
-    with pytest.raises(errors.NotFound, match="none.lance") as raised:
+    with pytest.raises(errors.NotFound, match="there is no table at .*none.lance") as raised:
         javelin.dataset(tmp_path / "none.lance")
     assert isinstance(raised.value, ValueError) and raised.value.kind == "NotFound" and not raised.value.retryable
 
@@ -33,9 +33,26 @@ def test_version_not_found(table, uri):
 
 
 def test_create_existing(table, uri):
-    with pytest.raises(errors.AlreadyExists) as raised:
-        javelin.write_dataset(rows([4]), uri)
-    assert isinstance(raised.value, OSError)
+    for target in (uri, table):
+        with pytest.raises(errors.AlreadyExists, match="append.*overwrite") as raised:
+            javelin.write_dataset(rows([4]), target)
+        assert isinstance(raised.value, OSError)
+
+
+def test_a_key_that_may_be_null_says_how_to_make_it(uri):
+    schema = pa.schema([pa.field("id", pa.int64(), metadata=KEY)])
+    with pytest.raises(errors.InvalidInput, match="nullable=False"):
+        javelin.write_dataset([{"id": 1}], uri, schema=schema)
+
+
+def test_an_option_out_of_range_names_one_range(table, shard):
+    texts = []
+    for number in (-1, 0, 2**40, 2**70):
+        with pytest.raises(errors.InvalidInput, match="max_memtable_rows") as raised:
+            table.mem_wal_writer(shard, max_memtable_rows=number)
+        assert str(number) in str(raised.value)
+        texts.append(str(raised.value))
+    assert len({text.rpartition("must be from")[2] for text in texts if "must be from" in text}) == 1
 
 
 @pytest.mark.parametrize(

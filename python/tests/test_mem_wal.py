@@ -4,7 +4,7 @@ import uuid
 
 import pyarrow as pa
 import pytest
-from conftest import KEY, SCHEMA, ids_of, rows, wal_entries
+from conftest import KEY, SCHEMA, ids_of, rows, run_python, wal_entries
 
 import javelin
 from javelin import errors
@@ -321,3 +321,68 @@ def test_reprs_say_what_it_is(table, writer, uri, shard):
     assert repr(ticket) == "<Ticket done>"
     writer.close()
     assert "closed" in repr(writer)
+
+
+def test_a_view_tells_what_lies_only_in_logs(table, uri, shard):
+    assert table.fresh().unseen_log_entries() == {}
+    with table.mem_wal_writer(shard, max_wal_flush_interval_ms=5) as writer:
+        writer.put(rows([4]))
+        assert table.fresh().unseen_log_entries() == {}  # the writer of this session shows it
+        other = javelin.dataset(uri, session=javelin.Session()).fresh()  # as another process sees it
+        assert other.unseen_log_entries() == {shard: 1}
+        writer.put(rows([5]))
+        assert other.unseen_log_entries() == {shard: 2} and other.count_rows() == 3
+        writer._abort()  # as if it were killed
+        assert table.fresh().unseen_log_entries() == {shard: 2}
+    with table.mem_wal_writer(shard) as writer:
+        assert table.fresh().unseen_log_entries() == {} and table.fresh().count_rows() == 5
+    # What was flushed is seen by a new view; the old one still lacks it. The second claim left an entry without rows.
+    assert other.refresh().unseen_log_entries() == {shard: 1} and other.refresh().count_rows() == 5
+    assert other.unseen_log_entries() == {shard: 3} and other.count_rows() == 3
+
+
+NESTED = pa.schema([pa.field("id", pa.int64(), nullable=False, metadata=KEY), pa.field("tags", pa.list_(pa.string()))])
+
+
+def test_columns_that_cannot_be_written_are_refused_before_anything_changes(tmp_path, table):
+    for data, schema in (([], NESTED), ([{"id": 1, "tags": ["a"]}], NESTED)):
+        with pytest.raises(errors.NotSupported, match="'tags'"):
+            javelin.write_dataset(data, tmp_path / "t.lance", schema=schema)
+        for mode in ("append", "overwrite"):
+            with pytest.raises(errors.NotSupported, match="'tags'"):
+                javelin.write_dataset(data, tmp_path / "t.lance", schema=schema, mode=mode)
+    assert not list(tmp_path.glob("t.lance/**/*.*"))
+    with pytest.raises(errors.NotSupported, match="'tags'"):
+        javelin.write_dataset([], table, schema=NESTED, mode="overwrite")
+    assert table.latest_version == 2
+
+
+@pytest.mark.interop
+def test_a_table_of_the_peer_with_such_columns_is_read_by_its_others(uri, shard):
+    run_python(
+        """
+        import sys, lance, pyarrow as pa
+        key = {"lance-schema:unenforced-primary-key": "true"}
+        schema = pa.schema([pa.field("id", pa.int64(), nullable=False, metadata=key), pa.field("tags", pa.list_(pa.string()))])
+        rows = pa.Table.from_pylist([{"id": 1, "tags": ["a", "b"]}, {"id": 2, "tags": None}], schema=schema)
+        for uri in sys.argv[1:]:
+            lance.write_dataset(rows, uri, data_storage_version="2.2")
+        lance.dataset(sys.argv[2]).initialize_mem_wal(unsharded=True)
+        """,
+        uri, uri + "2",
+    )
+    plain, sharded = javelin.dataset(uri), javelin.dataset(uri + "2")
+    for dataset in (plain, sharded):
+        assert dataset.to_table(columns=["id"]).to_pydict() == {"id": [1, 2]}
+        assert dataset.fresh().get([2], columns=["id"]).to_pydict() == {"id": [2]}
+        with pytest.raises(errors.NotSupported, match="columns"):
+            dataset.to_table()
+    version = plain.version
+    with pytest.raises(errors.NotSupported, match="'tags'"):
+        javelin.write_dataset(pa.Table.from_pylist([], schema=NESTED), plain, mode="append")
+    with pytest.raises(errors.NotSupported, match="'tags'"):
+        plain.initialize_mem_wal(unsharded=True)
+    assert plain.latest_version == version
+    with pytest.raises(errors.NotSupported, match="'tags'"):
+        sharded.mem_wal_writer(shard)
+    assert sharded.fresh().unseen_log_entries() == {} and wal_entries(uri + "2", shard) == []

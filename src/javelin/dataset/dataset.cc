@@ -49,7 +49,12 @@ arrow::Result<std::shared_ptr<Dataset>> Dataset::WriteAt(std::shared_ptr<Session
   state.storage_options = options.storage_options;
   if (options.mode == WriteMode::kCreate) {
     const auto latest = table::FindLatestVersion(location);
-    if (latest.ok()) return AlreadyExists("dataset at '{}' already exists (version {})", location.uri, latest->version);
+    if (latest.ok()) {
+      return AlreadyExists(
+          "there is already a table at '{}' (version {}); add rows with mode \"append\" or replace them with "
+          "\"overwrite\"",
+          location.uri, latest->version);
+    }
     if (!HasKind(latest.status(), ErrorKind::kNotFound)) return latest.status();
   } else {
     auto loaded = table::LoadLatestVersion(location);

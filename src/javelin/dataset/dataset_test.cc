@@ -126,7 +126,7 @@ TEST_P(Datasets, VersionsAndCheckout) {
 }
 
 TEST_P(Datasets, NotFoundNamesTheTable) {
-  ExpectError(world_.Open().status(), ErrorKind::kNotFound, "dataset at 'test://t' was not found");
+  ExpectError(world_.Open().status(), ErrorKind::kNotFound, "there is no table at 'test://t'");
 }
 
 TEST_P(Datasets, V1NamesWhenAskedFor) {

@@ -122,6 +122,9 @@ arrow::Status DataFileReaderImpl::InPage(const arrow::Status& status, const Colu
 
 // ---- planning ----
 
+// What to do about a column that cannot be read: a scan reads the columns that it is asked for.
+constexpr char kNameTheOthers[] = "; a scan with `columns` reads the others";
+
 ColumnOfField DataFileReaderImpl::DefaultColumns() const {
   ColumnOfField columns;
   uint32_t next = 0;
@@ -157,9 +160,9 @@ arrow::Result<ColumnRead> DataFileReaderImpl::PlanColumn(const Field& field, uin
   }
   const ColumnMetadata& metadata = container_.columns[column];
   if (!field.children.empty())
-    return refuse(NotSupported("columns of type {} are not readable", field.type->ToString()));
+    return refuse(NotSupported("columns of type {} are not readable{}", field.type->ToString(), kNameTheOthers));
   if (!metadata.plain_values)
-    return refuse(NotSupported("columns of blobs or with an index of their own are not readable"));
+    return refuse(NotSupported("columns of blobs or with an index of their own are not readable{}", kNameTheOthers));
   if (metadata.num_rows != container_.num_rows) {
     return refuse(Corruption("its pages hold {} rows, the file has {}", metadata.num_rows, container_.num_rows));
   }

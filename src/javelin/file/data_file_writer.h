@@ -30,8 +30,8 @@ struct DataFileSummary {
   std::vector<int32_t> column_indices;
 };
 
-// NotSupported / InvalidInput, naming the column, for a schema that has no data file of ours. For callers that must know
-// before they change anything.
+// NotSupported / InvalidInput, naming the column, for a schema that has no data file of ours. For callers that must
+// know before they change anything.
 arrow::Status CheckWritable(const Schema& schema);
 
 class DataFileWriter {

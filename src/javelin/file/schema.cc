@@ -103,7 +103,9 @@ class ArrowSchemaConverter {
     }
     ReadKeyRoles(field);
     if (field.primary_key && (field.nullable || nullable_ancestor)) {
-      return InvalidInput("primary key column '{}' and everything around it must not be nullable", field.name);
+      return InvalidInput(
+          "primary key column '{}' and everything around it must not be nullable; make it a field with nullable=False",
+          field.name);
     }
     std::shared_ptr<arrow::DataType> type = CanonicalType(arrow_field.type());
     auto logical_type = LogicalTypeOf(*type);

@@ -26,6 +26,15 @@ const ShardMemory* FindMemory(const std::vector<ShardMemory>& memory, const Uuid
   return found == memory.end() ? nullptr : &*found;
 }
 
+FreshView::Impl::Logs HeldOfLogs(const Manifests& manifests, const std::vector<ShardMemory>& memory) {
+  FreshView::Impl::Logs logs;
+  for (const ShardMemory& shard : memory) logs.in_memory.insert(shard.shard);
+  for (const ShardManifest& manifest : manifests) {
+    logs.covered_through.emplace(manifest.shard_id, manifest.replay_after);
+  }
+  return logs;
+}
+
 // Step 1: what the writers of this session hold. A writer that ends meanwhile has left its rows in the log or in an
 // SSTable, like one of another process.
 arrow::Result<std::vector<ShardMemory>> ReadMemory(const std::vector<std::shared_ptr<WriterState>>& writers) {
@@ -134,7 +143,7 @@ class Assembly {
     if (!sources.empty()) shards_.push_back(std::move(sources));
   }
 
-  arrow::Result<std::shared_ptr<const FreshView::Impl>> Finish() {
+  arrow::Result<std::shared_ptr<FreshView::Impl>> Finish() {
     auto view = std::make_shared<FreshView::Impl>();
     view->base = base_;
     for (const file::Field* field : base_->schema().PrimaryKey()) view->key_names.push_back(field->name);
@@ -157,9 +166,8 @@ class Assembly {
   std::vector<query::Shard> shards_;
 };
 
-arrow::Result<std::shared_ptr<const FreshView::Impl>> Assemble(const std::vector<ShardMemory>& shards,
-                                                               const Manifests& manifests,
-                                                               std::shared_ptr<Dataset> base) {
+arrow::Result<std::shared_ptr<FreshView::Impl>> Assemble(const std::vector<ShardMemory>& shards,
+                                                         const Manifests& manifests, std::shared_ptr<Dataset> base) {
   ARROW_RETURN_NOT_OK(CheckNotOvertaken(manifests, shards));
   Assembly assembly(base);
   ARROW_RETURN_NOT_OK(assembly.Start());
@@ -198,6 +206,7 @@ arrow::Result<std::shared_ptr<FreshView>> FreshView::Open(const Dataset& dataset
   ARROW_ASSIGN_OR_RAISE(const Manifests manifests, ReadManifests(dataset, *registry, shards));
   ARROW_ASSIGN_OR_RAISE(auto base, dataset.CheckoutLatest());
   ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(shards, manifests, std::move(base)));
+  impl->logs = HeldOfLogs(manifests, shards);
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 

@@ -23,6 +23,12 @@ struct ShardSnapshot {
   std::vector<SsTableEntry> sstables;  // any order; generations from 1, each once
 };
 
+// Entries in the log of a shard whose rows a view does not hold.
+struct UnseenLog {
+  Uuid shard;
+  uint64_t entries = 0;  // some may hold no rows: every claim of the shard leaves one
+};
+
 class FreshView {
  public:
   // Memory first, then shard manifests, then the latest base version (the order in which rows move). Sees the SSTables
@@ -45,6 +51,11 @@ class FreshView {
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Get(
       const arrow::RecordBatch& keys, const std::optional<std::vector<std::string>>& columns = {}) const;
   arrow::Result<uint64_t> CountRows() const;
+
+  // What lies now only in logs: of writers of other processes, or of writers that ended before they flushed. By shard,
+  // in ascending order, those with an entry at least; a shard with a writer of this session is left out, its writer
+  // shows it. Asks the store (context T). InvalidInput on a view that is not one of all shards, as Open makes it.
+  arrow::Result<std::vector<UnseenLog>> UnseenLogs() const;
 
   const Dataset& base() const;
   std::shared_ptr<arrow::Schema> arrow_schema() const;

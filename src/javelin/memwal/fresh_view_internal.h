@@ -1,8 +1,10 @@
 // The inside of a FreshView: the tiers of each shard, and what they fold into.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,13 @@ struct FreshView::Impl {
   std::vector<std::string> key_names;     // in key order, by their names in the base schema
   std::unique_ptr<const query::Fold> fold;
   bool only_base = false;  // nothing lies above it
+
+  // What the view holds of the logs of the table's shards.
+  struct Logs {
+    std::set<Uuid> in_memory;                     // all of it: a writer of this session showed what it has
+    std::map<Uuid, WalPosition> covered_through;  // up to here, by SSTables; nothing of a shard that is in neither
+  };
+  std::optional<Logs> logs;  // absent where the view is not one of all shards
 
   // The base columns with these names, in this order; all if none are given. InvalidInput names an unknown one.
   arrow::Result<file::Schema> Project(const std::optional<std::vector<std::string>>& columns) const;

@@ -27,8 +27,8 @@ struct InitializeOptions {
 };
 
 // InvalidInput: already initialised, no such column or index, unusable type, two modes, half of bucket, num_buckets
-// outside [1, 1024], a key type that cannot be hashed, a column named `_tombstone`. NotSupported: a column that cannot be
-// written.
+// outside [1, 1024], a key type that cannot be hashed, a column named `_tombstone`. NotSupported: a column that cannot
+// be written.
 arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const InitializeOptions& options);
 
 }  // namespace javelin::memwal

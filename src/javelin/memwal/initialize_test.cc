@@ -5,8 +5,8 @@
 
 #include <arrow/api.h>
 
+#include "javelin/memwal/foreign_table_test_support.h"
 #include "javelin/memwal/test_support_internal.h"
-#include "javelin/table/commit.h"
 #include "javelin/table/mem_wal_details.h"
 
 namespace javelin::memwal {
@@ -37,18 +37,10 @@ std::shared_ptr<Dataset> MakeTable(const std::shared_ptr<arrow::Schema>& schema 
   return Dataset::Write(Session::Make(), "memory://tables/t", *rows).ValueOrDie();
 }
 
-// A table as others make it: with columns that we cannot write.
 std::shared_ptr<Dataset> MakeForeignTable(const std::shared_ptr<arrow::Schema>& schema) {
   auto session = Session::Make();
-  auto location = session->stores().Resolve("memory://tables/t").ValueOrDie();
-  table::Overwrite overwrite;
-  overwrite.schema = file::Schema::FromArrow(*schema).ValueOrDie();
-  overwrite.data_format_version = "2.2";
-  table::Transaction transaction;
-  transaction.operation = std::move(overwrite);
-  EXPECT_TRUE(
-      table::CommitTransaction(session->resources(), location, /*based_on=*/nullptr, std::move(transaction), {}).ok());
-  return Dataset::OpenAt(session, location).ValueOrDie();
+  EXPECT_TRUE(WriteForeignTable(*session, "memory://tables/t", *schema).ok());
+  return Dataset::Open(session, "memory://tables/t").ValueOrDie();
 }
 
 table::MemWalDetails DetailsOf(const Dataset& dataset) {
@@ -82,15 +74,14 @@ TEST(Initialize, ShardingSpecs) {
   bucket.bucket_column = "text";
   bucket.num_buckets = 1024;
   identity.identity_column = "id";
-  for (const Mode& mode :
-       {Mode{unsharded, 1, {.transform = "unsharded", .result_type = "int32"}},
-        Mode{bucket,
-             1024,
-             {.source_ids = {1},
-              .transform = "bucket",
-              .result_type = "int32",
-              .parameters = {{"num_buckets", "1024"}}}},
-        Mode{identity, 0, {.source_ids = {0}, .transform = "identity", .result_type = "int64"}}}) {
+  for (const Mode& mode : {Mode{unsharded, 1, {.transform = "unsharded", .result_type = "int32"}},
+                           Mode{bucket,
+                                1024,
+                                {.source_ids = {1},
+                                 .transform = "bucket",
+                                 .result_type = "int32",
+                                 .parameters = {{"num_buckets", "1024"}}}},
+                           Mode{identity, 0, {.source_ids = {0}, .transform = "identity", .result_type = "int64"}}}) {
     table::MemWalDetails details = DetailsOf(*Initialize(*MakeTable(), mode.options).ValueOrDie());
     EXPECT_EQ(details.num_shards, mode.num_shards);
     ASSERT_EQ(details.sharding_specs.size(), 1u);
@@ -174,6 +165,7 @@ TEST(Initialize, RefusesBadInputAndCommitsNothing) {
       },
       "'items' has type");
   refused(table, [](auto& o) { o.identity_column = "place.y"; }, "'place.y' has type double");
+  table = MakeTable();
   refused(
       table, [](auto& o) { o.maintained_indexes = {"nope"}; },
       "Index 'nope' from maintained_indexes not found on dataset");

@@ -1,4 +1,5 @@
 // Opening and reopening a writer: what it asks of the store, what it refuses, what it finds again.
+#include "javelin/memwal/foreign_table_test_support.h"
 #include "javelin/memwal/writer_test_world.h"
 
 namespace javelin::memwal {
@@ -461,6 +462,7 @@ TEST(OpenWriter, TablesThatCannotHaveShardsAreRefusedBeforeTheClaim) {
   const struct {
     std::shared_ptr<arrow::Schema> schema;
     std::string word;
+    ErrorKind kind = ErrorKind::kInvalidInput;
   } tables[] = {
       {arrow::schema({float_key, arrow::field("text", arrow::utf8())}), "'id' has type double: unsupported type"},
       {arrow::schema({arrow::field("text", arrow::utf8()),
@@ -468,16 +470,18 @@ TEST(OpenWriter, TablesThatCannotHaveShardsAreRefusedBeforeTheClaim) {
        "'id' lies inside another column"},
       {arrow::schema({arrow::field("id", arrow::int64(), false, key), arrow::field("_tombstone", arrow::boolean())}),
        "'_tombstone' cannot have shards"},
+      {arrow::schema(
+           {arrow::field("id", arrow::int64(), false, key), arrow::field("tags", arrow::list(arrow::utf8()))}),
+       "'tags'", ErrorKind::kNotSupported},
   };
   for (const auto& table : tables) {
     World world;
     world.Run([&](Process& process) {
-      auto reader = Must(arrow::RecordBatchReader::Make({}, table.schema));
-      ASSERT_OK(Dataset::Write(process.session, kTableUri, *reader).status());
+      ASSERT_OK(WriteForeignTable(*process.session, kTableUri, *table.schema));
       PlantMemWal(process);
       ShardManifestStore holder(process.session->resources(), world.store, "table", Must(Uuid::Parse(kShard)));
       ASSERT_OK(holder.ClaimEpoch(0).status());
-      ExpectRefusedOpen(world, process, ErrorKind::kInvalidInput, table.word);
+      ExpectRefusedOpen(world, process, table.kind, table.word);
       ASSERT_OK(holder.CheckFenced(Epoch(1)));
     });
   }

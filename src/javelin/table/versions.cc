@@ -35,7 +35,7 @@ arrow::Status MixedSchemes(const StoreLocation& table) {
 }
 
 arrow::Status NoVersion(const StoreLocation& table) {
-  return NotFound("dataset at '{}' was not found: it has no version", table.uri);
+  return NotFound("there is no table at '{}': it has no version", table.uri);
 }
 
 std::string DetachedKey(const StoreLocation& table, TableVersion version) {
@@ -65,8 +65,7 @@ arrow::Result<LoadedManifest> LoadFrom(const StoreLocation& table, const std::st
 }
 
 arrow::Status NoSuchVersion(const StoreLocation& table, TableVersion version) {
-  return MakeError(ErrorKind::kNotFound,
-                   fmt::format("dataset at '{}' was not found: it has no version {}", table.uri, version),
+  return MakeError(ErrorKind::kNotFound, fmt::format("table '{}' has no version {}", table.uri, version),
                    {{"version", fmt::format("{}", version)}});
 }
 

@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Stores, Versions, testing::Values(StoreKind::kMemory, S
 
 TEST_P(Versions, NoTable) {
   ExpectError(FindLatestVersion(world_.location()).status(), ErrorKind::kNotFound, "test://t");
-  ExpectError(LoadLatestVersion(world_.location()).status(), ErrorKind::kNotFound, "was not found");
+  ExpectError(LoadLatestVersion(world_.location()).status(), ErrorKind::kNotFound, "there is no table");
   ASSERT_OK_AND_ASSIGN(auto versions, ListVersions(world_.location()));
   EXPECT_TRUE(versions.empty());
   Plant("latest_version_hint.json");

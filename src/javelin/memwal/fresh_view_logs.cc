@@ -1,0 +1,40 @@
+// What a view does not hold: rows that lie only in logs.
+#include "javelin/base/error.h"
+#include "javelin/memwal/fresh_view_internal.h"
+#include "javelin/memwal/shard_listing.h"
+#include "javelin/memwal/wal_tailer.h"
+#include "javelin/memwal/writer_registry.h"
+
+namespace javelin::memwal {
+
+namespace {
+
+// The last position of the log; 0 = empty.
+arrow::Result<WalPosition> FindTip(const Dataset& dataset, const Uuid& shard) {
+  const StoreLocation& location = dataset.location();
+  auto manifests = WriterRegistry::Of(*dataset.session())->ReaderManifestStore(location, shard);
+  WalTailer tailer(dataset.session()->resources(), location.store, std::move(manifests), location.root);
+  ARROW_ASSIGN_OR_RAISE(const WalPosition next, tailer.NextPosition());
+  return WalPosition(next.value() - 1);
+}
+
+}  // namespace
+
+arrow::Result<std::vector<UnseenLog>> FreshView::UnseenLogs() const {
+  if (!impl_->logs.has_value())
+    return InvalidInput("this view of {} was not made over all shards, so it knows nothing of their logs",
+                        base().uri());
+  const Impl::Logs& logs = *impl_->logs;
+  ARROW_ASSIGN_OR_RAISE(const auto shards, ListShards(base()));
+  std::vector<UnseenLog> unseen;
+  for (const Uuid& shard : shards) {
+    if (logs.in_memory.contains(shard)) continue;
+    const auto covered = logs.covered_through.find(shard);
+    const WalPosition through = covered == logs.covered_through.end() ? WalPosition(0) : covered->second;
+    ARROW_ASSIGN_OR_RAISE(const WalPosition tip, FindTip(base(), shard));
+    if (tip > through) unseen.push_back({shard, tip.value() - through.value()});
+  }
+  return unseen;
+}
+
+}  // namespace javelin::memwal
