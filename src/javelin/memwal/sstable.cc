@@ -45,13 +45,16 @@ arrow::Status SsTable::Load() {
   }
   const file::Field* tombstone = manifest.schema.FindByName(kTombstoneColumn);
   if (tombstone == nullptr) return Corruption("there is no column '{}'", kTombstoneColumn);
-  tombstone_field_ = tombstone->id;
   const table::Fragment& fragment = manifest.fragments[0];
   const table::DataFile& data = fragment.files[0];
   for (size_t i = 0; i < data.fields.size(); ++i) {
     if (data.fields[i] >= 0 && data.column_indices[i] >= 0)
       columns_.emplace(FieldId(data.fields[i]), static_cast<uint32_t>(data.column_indices[i]));
   }
+  // The id of the marker is that of the next column which the table gets: it is nobody's but ours.
+  auto marker = columns_.extract(tombstone->id);
+  if (marker.empty()) return Corruption("the data file has no column '{}'", kTombstoneColumn);
+  tombstone_column_ = marker.mapped();
   const std::optional<uint64_t> size = data.size_bytes != 0 ? std::optional(data.size_bytes) : std::nullopt;
   ARROW_ASSIGN_OR_RAISE(file_,
                         file::DataFileReader::Open(resources_, store_, JoinKey(folder_, "data/" + data.path), size));
@@ -86,8 +89,11 @@ arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::LoadKeys(const std:
     if (!columns_.contains(field.id)) return Corruption("the key column '{}' is missing", field.name);
     types.push_back(field.type);
   }
+  // Under an id that no key column has.
   file::Field tombstone;
-  tombstone.id = tombstone_field_;
+  tombstone.id = FieldId(std::numeric_limits<int32_t>::max());
+  file::ColumnOfField places = columns_;
+  places.emplace(tombstone.id, tombstone_column_);
   tombstone.name = std::string(kTombstoneColumn);
   tombstone.logical_type = "bool";
   tombstone.type = arrow::boolean();
@@ -97,7 +103,7 @@ arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::LoadKeys(const std:
   auto keys = std::make_shared<Keys>();
   for (uint64_t first = 0; first < num_rows(); first += kKeyRowsAtOnce) {
     const uint64_t count = std::min(kKeyRowsAtOnce, num_rows() - first);
-    ARROW_ASSIGN_OR_RAISE(const auto rows, file_->Read(columns, columns_, first, count));
+    ARROW_ASSIGN_OR_RAISE(const auto rows, file_->Read(columns, places, first, count));
     const auto values = rows->columns();
     for (size_t i = 0; i < values.size(); ++i) {
       if (values[i]->null_count() > 0) return Corruption("null in column '{}'", columns.fields()[i].name);

@@ -61,8 +61,8 @@ class SsTable {
   const std::shared_ptr<ObjectStore> store_;
   const std::string folder_;
   std::shared_ptr<file::DataFileReader> file_;
-  file::ColumnOfField columns_;
-  FieldId tombstone_field_;
+  file::ColumnOfField columns_;  // without the marker of deletions
+  uint32_t tombstone_column_ = 0;
   uint64_t size_bytes_ = 0;
   table::OffsetSet superseded_;
   mutable Mutex mutex_;

@@ -1,0 +1,30 @@
+// Letting go of SSTables that the base table holds: first unlisted, later their folders.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <arrow/result.h>
+
+#include "javelin/dataset/dataset.h"
+#include "javelin/memwal/shard_manifest_store.h"
+
+namespace javelin::memwal {
+
+// The SSTables of the shard up to this generation are needed by no query on this version of the base: it holds their
+// rows, and every index that a query may use has caught up.
+arrow::Result<Generation> DroppableThrough(const Dataset& base, const Uuid& shard);
+
+// The manifest without entries up to `droppable`, committed with the epoch that the shard has: nobody is fenced. Returns
+// the generations that this call took out. Errors as CommitUpdate; what somebody else took out is no error.
+arrow::Result<std::vector<Generation>> Unlist(const std::shared_ptr<ShardManifestStore>& manifests, Runtime& runtime,
+                                              Generation droppable);
+
+// Folders below the shard that no version of the manifest has listed for `grace`, and that none ever will.
+arrow::Result<std::vector<std::string>> FindRetiredFolders(const Dataset& dataset, ShardManifestStore& manifests,
+                                                           Duration grace);
+
+// Everything below it, the manifest of the SSTable first, so that what a crash leaves cannot be opened.
+arrow::Status DeleteSsTableFolder(ObjectStore& store, const std::string& folder);
+
+}  // namespace javelin::memwal
