@@ -128,9 +128,11 @@ arrow::Result<std::vector<std::string>> FindRetiredFolders(const Dataset& datase
     if (!generation.has_value() || *generation >= tip->current_generation || listed.contains(name)) continue;
     names.push_back(std::move(name));
   }
-  if (names.empty()) return names;
-  const int64_t cutoff = (dataset.session()->runtime().WallTime() - grace).count();
-  ARROW_ASSIGN_OR_RAISE(const auto still_listed, ListedSince(store, paths, cutoff));
+  std::set<std::string> still_listed;
+  if (!names.empty() && grace > Duration::zero()) {
+    const int64_t cutoff = (dataset.session()->runtime().WallTime() - grace).count();
+    ARROW_ASSIGN_OR_RAISE(still_listed, ListedSince(store, paths, cutoff));
+  }
   std::vector<std::string> folders;
   for (const std::string& name : names) {
     if (!still_listed.contains(name)) folders.push_back(prefix + name);

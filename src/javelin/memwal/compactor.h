@@ -18,8 +18,8 @@ namespace javelin::memwal {
 struct CompactOptions {
   // SSTables of one commit, by the memory that their rows took; one SSTable always fits. > 0.
   uint64_t max_bytes_per_pass = 256u << 20;
-  // How long the folder of a retired SSTable stays for readers that still have it in an older view. >= 0. Counted
-  // between the clock of the store and the one of this process.
+  // How long the folder of a retired SSTable stays for readers that still have it in an older view; 0 = not at all.
+  // Counted from the clock of the store to the one of this process.
   Duration retired_grace = std::chrono::minutes(10);
   std::optional<table::Uuid> shard;  // none = all of the table
   bool dry_run = false;              // nothing is written; the report says what a run would start with

@@ -2,7 +2,6 @@
 #include "javelin/dataset/row_change.h"
 #include "javelin/memwal/compactor.h"
 #include "javelin/memwal/compactor_test_world.h"
-#include "javelin/table/wire_internal.h"
 
 namespace javelin::memwal {
 namespace {
@@ -115,14 +114,14 @@ TEST(CompactFaults, EveryRequestFailsOnce) {
       world.Run(FlushChanges);
       std::string where;
       uint64_t count = 0;
-      world.fault = [&](const RequestHit& hit) -> std::optional<RequestFault> {
-        if (++count != request) return RequestFault::kNone;
-        where = fmt::format("{} {}", hit.method, hit.key);
-        return kind;
-      };
       bool ok = false;
       world.Run([&](Process& process) {
         const auto table = process.Table();
+        world.fault = [&](const RequestHit& hit) -> std::optional<RequestFault> {
+          if (++count != request) return RequestFault::kNone;
+          where = fmt::format("{} {}", hit.method, hit.key);
+          return kind;
+        };
         ok = CompactShards(*table, OneAtATime()).ok();
       });
       world.fault = nullptr;
@@ -131,7 +130,7 @@ TEST(CompactFaults, EveryRequestFailsOnce) {
       failed += ok ? 0 : 1;
       world.Run([&](Process& process) {
         EXPECT_EQ(process.Fresh(), kChanged);
-        if (ok) EXPECT_EQ(Recorded(process), Generation(2));
+        EXPECT_TRUE(!ok || Recorded(process) == Generation(2));
         Compact(process, OneAtATime());
         EXPECT_EQ(Sorted(Base(process)), kChanged);
         EXPECT_EQ(process.Fresh(), kChanged);
@@ -230,27 +229,18 @@ TEST(CompactSteps, AReaderWithAnOldViewIsToldToTakeANewOne) {
   world.Run(FlushChanges);
   world.Run([&](Process& process) {
     const auto old = Must(FreshView::Open(*process.Table()));
+    Process late(world.sim.runtime(), world.store);
+    const auto before = late.Table();
+    const auto listed = TipOf(late).sstables;
     Process compactor(world.sim.runtime(), world.store);
     EXPECT_EQ(Compact(compactor).folders_deleted, 0u);
     EXPECT_EQ(Sorted(Scan(*old)), kChanged) << "within the grace it reads on";
-    const auto cold = Must(FreshView::OfSnapshots(Must(process.Table()->Checkout(TableVersion(2))), {}));
-    EXPECT_EQ(Sorted(Scan(*cold)), "1:base 2:base 3:base 4:base");
-    Process other(world.sim.runtime(), world.store);
-    const auto unread = Must(FreshView::OfSnapshots(
-        Must(other.Table()->Checkout(TableVersion(2))), {{ShardId(), old == nullptr ? std::vector<SsTableEntry>() : [&] {
-          ShardManifestStore manifests(other.session->resources(), other.Table()->location().store, "table", ShardId());
-          std::vector<SsTableEntry> entries;
-          for (uint64_t version = 1;; ++version) {
-            const auto bytes = world.store->raw().Get(ManifestKey(version));
-            if (!bytes.ok()) return entries;
-            const auto manifest = Must(DecodeShardManifest(**bytes));
-            if (manifest.sstables.size() > entries.size()) entries = manifest.sstables;
-          }
-        }()}}));
+    // Another one, which has opened nothing yet.
+    const auto unread = Must(FreshView::OfSnapshots(before, {{ShardId(), listed}}));
     EXPECT_EQ(Compact(compactor, AtOnce()).folders_deleted, 2u);
     const auto read = Must(unread->Scan())->ToTable().status();
     ExpectError(read, ErrorKind::kNotFound, "SSTable");
-    EXPECT_EQ(other.Fresh(), kChanged);
+    EXPECT_EQ(late.Fresh(), kChanged);
   });
 }
 
@@ -262,15 +252,12 @@ TEST(CompactSteps, RetiringWaitsForIndexes) {
   world.CreateTable(kBaseRows);
   world.Run(FlushChanges);
   world.Run([&](Process& process) {
-    table::wire::IndexMetadata message;
-    message.mutable_uuid()->set_uuid(std::string(16, 'u'));
-    message.set_name("text_idx");
-    message.add_fields(1);
     table::IndexEntry entry;
     entry.uuid = std::string(16, 'u');
     entry.name = "text_idx";
     entry.fields = {FieldId(1)};
-    entry.encoded = message.SerializeAsString();
+    // IndexMetadata: uuid, fields, name.
+    entry.encoded = "\x0a\x12\x0a\x10" + entry.uuid + "\x12\x01\x01\x1a\x08" + entry.name;
     const auto table = process.Table();
     ASSERT_OK(table->Commit({.read_version = table->version(), .operation = table::CreateIndex{{entry}, {}}}).status());
     auto shard = Compact(process, AtOnce());
