@@ -43,4 +43,13 @@ struct GetCommandOptions {
 };
 arrow::Status Get(const std::shared_ptr<Session>& session, const GetCommandOptions& options);
 
+struct CompactCommandOptions {
+  std::string uri;
+  std::optional<std::string> shard;
+  bool dry_run = false;
+  bool json = false;
+};
+// Moves the flushed rows of the shards into the table and prints what was done.
+arrow::Status Compact(const std::shared_ptr<Session>& session, const CompactCommandOptions& options);
+
 }  // namespace javelin::cli

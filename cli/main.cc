@@ -62,6 +62,11 @@ std::string WrongCommand(const CLI::App& app, int argc, char** argv) {
          names;
 }
 
+constexpr char kCompactNote[] =
+    "One commit takes the newest row of each key of flushed rows in, and deleted keys out. Writers may be at work; rows\n"
+    "that are only in the log of a shard stay there. Folders of SSTables that are not needed any more are deleted ten\n"
+    "minutes after, by the next run.";
+
 void AddRowOptions(CLI::App& command, RowOptions& options) {
   command.add_option("URI", options.uri, "The table")->required();
   command
@@ -121,6 +126,14 @@ int Main(int argc, char** argv) {
       ->required();
   get_command->footer(std::string(kViewNote) + "\n" + kFooter);
 
+  CompactCommandOptions compact;
+  CLI::App* compact_command = app.add_subcommand("compact", "Move the flushed rows of shards into the table");
+  compact_command->add_option("URI", compact.uri, "The table")->required();
+  compact_command->add_option("--shard", compact.shard, "Only this shard; all by default")->type_name("UUID");
+  compact_command->add_flag("--dry-run", compact.dry_run, "Print what there is to do; change nothing");
+  compact_command->add_flag("--json", compact.json, "Print one JSON object");
+  compact_command->footer(std::string(kCompactNote) + "\n" + kFooter);
+
   if (const std::string wrong = WrongCommand(app, argc, argv); !wrong.empty()) {
     std::cerr << wrong << "\nRun with --help for more information.\n";
     return kUsage;
@@ -136,6 +149,7 @@ int Main(int argc, char** argv) {
   const auto session = Session::Make();
   if (inspect_command->parsed()) return Report(Inspect(session, inspect));
   if (scan_command->parsed()) return Report(Scan(session, scan));
+  if (compact_command->parsed()) return Report(Compact(session, compact));
   return Report(Get(session, get));
 }
 

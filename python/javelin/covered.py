@@ -98,6 +98,7 @@ OURS: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         "LanceDataset.__arrow_c_stream__": ("requested_schema",),
         "LanceDataset.initialize_mem_wal": _OUR_WRITER,
         "LanceDataset.mem_wal_writer": _OUR_WRITER + ("commit_mode", "shard_spec_id"),
+        "LanceDataset.compact_shards": ("shard", "max_bytes", "dry_run", "retired_grace"),
         "LanceDataset.fresh": (),
         "LanceScanner.__arrow_c_stream__": ("requested_schema",),
         "FreshView.schema": (),

@@ -138,7 +138,7 @@ def write_dataset(
 class LanceDataset:
     """One version of a table. Safe to use from several threads.
 
-    Methods that commit (:meth:`insert`, :meth:`initialize_mem_wal`) and :meth:`checkout_latest` move this object to the
+    Methods that commit (:meth:`insert`, :meth:`initialize_mem_wal`, :meth:`compact_shards`) and :meth:`checkout_latest` move this object to the
     version that results.
     """
 
@@ -456,6 +456,68 @@ class LanceDataset:
         if not isinstance(shard_id, str):
             raise TypeError(f"shard_id must be a str, got {type(shard_id).__name__}")
         return mem_wal.ShardWriter(_core.open_shard_writer(self._core, shard_id, options))
+
+    def compact_shards(
+        self,
+        shard: Optional[str] = None,
+        *,
+        max_bytes: Optional[int] = None,
+        dry_run: bool = False,
+        retired_grace: Optional[float] = None,
+    ) -> Dict[str, Any]:
+        """Move the flushed rows of shards into the table itself, and move this object to the version that results.
+
+        Each commit takes the oldest SSTables of a shard that the table does not hold: the newest row of every key comes in, what
+        the table had of these keys goes, deleted keys go. Writers go on meanwhile, of this process and of others; several
+        compactions may run. Rows that are only in the log or in memory stay there (:meth:`javelin.mem_wal.ShardWriter.close`
+        flushes them). Without a primary key all rows are appended. An SSTable is retired once every index of the table has
+        caught up with it, and its folder deleted `retired_grace` later, by the next call.
+
+        Parameters
+        ----------
+        shard : str, optional
+            The UUID of one shard; all of them by default.
+        max_bytes : int
+            SSTables of one commit, by the memory that their rows took; 256 MiB. One SSTable always fits.
+        dry_run : bool
+            Only say what there is to do; nothing is written.
+        retired_grace : float
+            Seconds that the folders of retired SSTables stay for readers with an older view; 600. Readers that are slower get
+            :class:`javelin.errors.NotFound` and take a new view.
+
+        Returns
+        -------
+        dict
+            ``version``, and ``shards``: a dict for each, in order of ``shard_id``. ``passes`` = commits; ``generations`` =
+            SSTables moved; ``rows_read`` = rows in them, ``rows_upserted`` and ``rows_deleted`` = keys whose newest row is one
+            or the other; ``compacted_through`` = the newest generation that the table holds; ``retired`` = generations no
+            longer listed; ``awaiting_indexes`` = how many are held, but still listed because an index has not caught up;
+            ``folders_deleted``; ``skipped`` = why nothing was moved, else None. In a dry run: ``generations``, ``rows_read``,
+            ``retired`` and ``folders_deleted`` say what a run would start with.
+
+        Raises
+        ------
+        javelin.errors.InvalidInput
+            `shard` is no UUID, `max_bytes` is 0, or `retired_grace` is negative.
+        javelin.errors.NotFound
+            MemWAL is not initialised on the table, or it has no such shard.
+        javelin.errors.Corruption
+            A flushed generation is neither in the table nor listed by its shard (as after a restore), the table claims
+            generations that the shard never had, or an SSTable does not decode. The other shards have been compacted.
+        javelin.errors.RetryableConflict, OutcomeUnknown
+            Others changed the table again and again, or answers were lost: call it again, what is done counts.
+        """
+        if shard is not None and not isinstance(shard, str):
+            raise TypeError(f"shard must be a str, got {type(shard).__name__}")
+        grace_ms = None
+        if retired_grace is not None:
+            if not 0 <= retired_grace < 2**53:  # also not a number
+                raise errors.InvalidInput(f"retired_grace must be a number of seconds, 0 or more, got {retired_grace}")
+            grace_ms = int(retired_grace * 1000)
+        self._core, shards = _core.compact_shards(
+            self._core, shard=shard, max_bytes=max_bytes, dry_run=bool(dry_run), retired_grace_ms=grace_ms
+        )
+        return {"version": self.version, "shards": shards}
 
     def fresh(self) -> FreshView:
         """A view over the newest version of the table and what its shards hold above it, live writers of this session

@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "javelin/dataset/dataset.h"
+#include "javelin/memwal/compactor.h"
 #include "javelin/memwal/initialize.h"
 #include "javelin/table/mem_wal_details.h"
 #include "src/handle.h"
@@ -146,6 +147,54 @@ std::optional<nb::dict> Details(const Handle<Dataset>& self) {
   return dict;
 }
 
+// ---- compaction ----
+
+std::vector<uint64_t> Numbers(const std::vector<Generation>& generations) {
+  std::vector<uint64_t> numbers;
+  for (const Generation generation : generations) numbers.push_back(generation.value());
+  return numbers;
+}
+
+nb::dict ToDict(const memwal::ShardCompaction& shard) {
+  nb::dict dict;
+  dict["shard_id"] = shard.shard.ToString();
+  dict["passes"] = shard.passes;
+  dict["generations"] = Numbers(shard.generations);
+  dict["rows_read"] = shard.rows_read;
+  dict["rows_upserted"] = shard.rows_upserted;
+  dict["rows_deleted"] = shard.rows_deleted;
+  dict["compacted_through"] = shard.compacted_through.value();
+  dict["retired"] = Numbers(shard.retired);
+  dict["awaiting_indexes"] = shard.awaiting_indexes;
+  dict["folders_deleted"] = shard.folders_deleted;
+  dict["skipped"] = shard.skipped.empty() ? nb::none() : nb::cast(shard.skipped);
+  return dict;
+}
+
+// The table's newest version, and what was done to each shard.
+nb::tuple Compact(const Handle<Dataset>& self, const std::optional<std::string>& shard, const nb::object& max_bytes,
+                  bool dry_run, const nb::object& retired_grace_ms) {
+  memwal::CompactOptions options;
+  if (shard.has_value()) options.shard = Unwrap(table::Uuid::Parse(*shard));
+  if (!max_bytes.is_none()) {
+    std::optional<uint64_t> bytes;
+    ReadNumber("max_bytes", max_bytes, &bytes);
+    options.max_bytes_per_pass = *bytes;
+  }
+  if (!retired_grace_ms.is_none()) {
+    std::optional<Duration> grace;
+    ReadMilliseconds("retired_grace", retired_grace_ms, &grace);
+    options.retired_grace = *grace;
+  }
+  options.dry_run = dry_run;
+  static_cast<void>(*self);  // in a forked child: Closed
+  auto report = WaitInSlices<memwal::CompactionReport>(
+      self.session(), [table = self.object(), options] { return memwal::CompactShards(*table, options); });
+  nb::list shards;
+  for (const memwal::ShardCompaction& entry : report.shards) shards.append(ToDict(entry));
+  return nb::make_tuple(nb::cast(Handle<Dataset>(self.session(), std::move(report.dataset))), shards);
+}
+
 }  // namespace
 
 memwal::WriterOptions ParseWriterOptions(const nb::dict& given) {
@@ -189,6 +238,8 @@ void RegisterMemWal(nb::module_& module) {
              nb::arg("bucket_column").none(), nb::arg("num_buckets").none(), nb::arg("identity_column").none(),
              nb::arg("unsharded"), nb::arg("writer_defaults"));
   module.def("mem_wal_details", &Details, nb::arg("dataset"));
+  module.def("compact_shards", &Compact, nb::arg("dataset"), nb::kw_only(), nb::arg("shard").none(),
+             nb::arg("max_bytes").none(), nb::arg("dry_run"), nb::arg("retired_grace_ms").none());
 }
 
 }  // namespace javelin::python

@@ -89,14 +89,13 @@ arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::LoadKeys(const std:
     if (!columns_.contains(field.id)) return Corruption("the key column '{}' is missing", field.name);
     types.push_back(field.type);
   }
-  // Under an id that no key column has.
   file::Field tombstone;
-  tombstone.id = FieldId(std::numeric_limits<int32_t>::max());
-  file::ColumnOfField places = columns_;
-  places.emplace(tombstone.id, tombstone_column_);
+  tombstone.id = FieldId(std::numeric_limits<int32_t>::max());  // which no key column has
   tombstone.name = std::string(kTombstoneColumn);
   tombstone.logical_type = "bool";
   tombstone.type = arrow::boolean();
+  file::ColumnOfField places = columns_;
+  places.emplace(tombstone.id, tombstone_column_);
   fields.push_back(std::move(tombstone));
   const file::Schema columns(std::move(fields), {});
   ARROW_ASSIGN_OR_RAISE(const auto encoder, index::KeyEncoder::Make(std::move(types)));
