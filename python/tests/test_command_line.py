@@ -269,3 +269,51 @@ def test_help_and_version():
         text = output(command, "--help")
         assert all(word in text for word in words) and "Exit code" in text
     assert output("--version").strip() == f"javelin {javelin.__version__}"
+
+
+# ---- compact ----
+
+
+@pytest.fixture
+def flushed(table, shard):
+    """The table with an SSTable: 2 and 4 written, 1 deleted."""
+    with table.mem_wal_writer(shard, max_wal_flush_interval_ms=5) as writer:
+        writer.put(rows([2, 4], "new"))
+        writer.delete(pa.table({"id": [1]}))
+    return table
+
+
+def test_compact_as_json(flushed, uri, shard):
+    document = json.loads(output("compact", uri, "--json"))
+    assert document == {
+        "uri": document["uri"], "version": flushed.version + 1, "dry_run": False,
+        "shards": [{
+            "shard_id": shard, "passes": 1, "generations": [1], "rows_read": 3, "rows_upserted": 2, "rows_deleted": 1,
+            "compacted_through": 1, "retired": [1], "awaiting_indexes": 0, "folders_deleted": 0, "skipped": None,
+        }],
+    }
+    found = [json.loads(line) for line in output("scan", uri, "--base", "--format", "jsonl").splitlines()]
+    assert sorted((row["id"], row["text"]) for row in found) == [(2, "new 2"), (3, "base 3"), (4, "new 4")]
+    assert json.loads(output("inspect", uri, "--json"))["mem_wal"]["compacted_sstables"] == [{"shard_id": shard, "generation": 1}]
+    again = json.loads(output("compact", uri, "--json"))["shards"][0]
+    assert again["passes"] == 0 and again["skipped"]
+
+
+def test_compact_as_text(flushed, uri, shard):
+    text = output("compact", uri, "--dry-run")
+    assert f"{shard}: would move 1 SSTables of 3 rows" in text
+    assert javelin.dataset(uri).version == flushed.version
+    text = output("compact", uri, "--shard", shard)
+    assert f"{shard}: moved 1 SSTables of 3 rows in 1 commits: 2 keys written, 1 deleted; 1 retired, 0 folders deleted" in text
+    assert "nothing to move" in output("compact", uri)
+
+
+def test_compact_refusals(flushed, uri, tmp_path):
+    result = run("compact", uri, "--shard", "nothing")
+    assert result.returncode == 1 and result.stderr.startswith("error: InvalidInput: ")
+    result = run("compact", uri, "--shard", "00000000-0000-4000-8000-000000000001")
+    assert result.returncode == 1 and result.stderr.startswith("error: NotFound: ")
+    javelin.write_dataset(rows([1]), str(tmp_path / "plain.lance"))
+    result = run("compact", tmp_path / "plain.lance")
+    assert result.returncode == 1 and "MemWAL" in result.stderr
+    assert run("compact").returncode == 2

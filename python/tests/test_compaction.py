@@ -1,0 +1,162 @@
+"""Flushed rows of shards move into the table: :meth:`LanceDataset.compact_shards`."""
+
+import pathlib
+
+import pyarrow as pa
+import pytest
+from conftest import ids_of, rows, wal_entries
+
+import javelin
+from javelin import errors
+
+
+def texts(table):
+    found = dict(zip(table["id"].to_pylist(), table["text"].to_pylist()))
+    assert len(found) == len(table), "an id comes twice"
+    return found
+
+
+def folders(uri, shard):
+    """Of SSTables that hold any file; a local store leaves empty ones behind."""
+    return sorted({path.parts[0] for path in files_below(pathlib.Path(uri, "_mem_wal", shard)) if "_gen_" in path.parts[0]})
+
+
+def files_below(folder):
+    return [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.fixture
+def flushed(table, shard):
+    """The table with two SSTables: 2 and 4 written, 1 deleted; then 4 written again."""
+    with table.mem_wal_writer(shard, commit_mode="eager") as writer:
+        writer.put(rows([2, 4], "first"))
+        writer.delete(pa.table({"id": [1]}))
+        writer.flush()
+        writer.put(rows([4], "second"))
+    return table
+
+
+NEWEST = {2: "first 2", 3: "base 3", 4: "second 4"}
+
+
+def test_flushed_rows_move_into_the_table(flushed, uri, shard):
+    before = flushed.version
+    assert flushed.compact_shards() == {
+        "version": before + 1,
+        "shards": [{
+            "shard_id": shard, "passes": 1, "generations": [1, 2], "rows_read": 4, "rows_upserted": 2, "rows_deleted": 1,
+            "compacted_through": 2, "retired": [1, 2], "awaiting_indexes": 0, "folders_deleted": 0, "skipped": None,
+        }],
+    }
+    assert flushed.version == before + 1, "the dataset moves to the new version"
+    assert texts(flushed.to_table()) == NEWEST
+    assert texts(javelin.dataset(uri).to_table()) == NEWEST
+    assert texts(flushed.fresh().to_table()) == NEWEST
+    assert len(folders(uri, shard)) == 2
+
+
+def test_what_is_done_is_not_done_again(flushed, shard):
+    flushed.compact_shards()
+    version = flushed.version
+    (entry,) = flushed.compact_shards()["shards"]
+    assert (entry["passes"], entry["generations"], entry["compacted_through"]) == (0, [], 2)
+    assert "every flushed SSTable" in entry["skipped"]
+    assert flushed.version == version
+
+
+def test_folders_go_after_the_grace(flushed, uri, shard):
+    assert flushed.compact_shards(retired_grace=3600)["shards"][0]["folders_deleted"] == 0
+    assert len(folders(uri, shard)) == 2
+    assert flushed.compact_shards(retired_grace=0)["shards"][0]["folders_deleted"] == 2
+    assert folders(uri, shard) == []
+    assert flushed.compact_shards(retired_grace=0)["shards"][0]["folders_deleted"] == 0
+    assert texts(flushed.fresh().to_table()) == NEWEST
+
+
+def test_a_dry_run_changes_nothing(flushed, uri):
+    before = sorted(str(path) for path in pathlib.Path(uri).rglob("*"))
+    report = flushed.compact_shards(dry_run=True)
+    assert report["version"] == flushed.version
+    assert (report["shards"][0]["generations"], report["shards"][0]["rows_read"], report["shards"][0]["passes"]) == ([1, 2], 4, 0)
+    assert sorted(str(path) for path in pathlib.Path(uri).rglob("*")) == before
+    assert texts(flushed.to_table()) == {1: "base 1", 2: "base 2", 3: "base 3"}
+
+
+def test_max_bytes_cuts_commits(flushed):
+    report = flushed.compact_shards(max_bytes=1)
+    assert (report["shards"][0]["passes"], report["shards"][0]["generations"]) == (2, [1, 2])
+    assert texts(flushed.to_table()) == NEWEST
+
+
+def test_one_shard(flushed, shard):
+    other = "00000000-0000-4000-8000-000000000001"
+    with flushed.mem_wal_writer(other) as writer:
+        writer.put(rows([9]))
+    report = flushed.compact_shards(shard=other)
+    assert [entry["shard_id"] for entry in report["shards"]] == [other]
+    assert ids_of(flushed.to_table()) == [1, 2, 3, 9]
+    assert len(flushed.compact_shards()["shards"]) == 2
+    assert ids_of(flushed.to_table()) == [2, 3, 4, 9]
+
+
+def test_a_writer_goes_on_beside_it(table, uri, shard):
+    with table.mem_wal_writer(shard, commit_mode="eager") as writer:
+        expected = {1: "base 1", 2: "base 2", 3: "base 3"}
+        for turn in range(4):
+            writer.put(rows([turn, 10 + turn], f"turn {turn}"))
+            writer.flush()
+            writer.put(rows([20 + turn], f"turn {turn}"))
+            expected |= {key: f"turn {turn} {key}" for key in (turn, 10 + turn, 20 + turn)}
+            assert table.compact_shards(retired_grace=0)["shards"][0]["passes"] == 1
+            assert texts(table.fresh().to_table()) == expected
+            assert texts(writer.lsm_scanner().to_table()) == expected
+    with table.mem_wal_writer(shard):
+        assert texts(table.fresh().to_table()) == expected
+
+
+def test_rows_of_the_log_stay_there(table, uri, shard):
+    writer = table.mem_wal_writer(shard, commit_mode="eager")
+    writer.put(rows([7]))
+    (entry,) = table.compact_shards()["shards"]
+    assert entry["passes"] == 0 and len(wal_entries(uri, shard)) == 1
+    assert ids_of(table.fresh().to_table()) == [1, 2, 3, 7]
+    writer.close()
+    table.compact_shards()
+    assert ids_of(table.to_table()) == [1, 2, 3, 7]
+
+
+def test_a_table_that_no_writer_opened(table):
+    assert table.compact_shards() == {"version": table.version, "shards": []}
+
+
+def test_errors(flushed, uri, tmp_path):
+    with pytest.raises(errors.InvalidInput, match="(?i)uuid"):
+        flushed.compact_shards("nothing")
+    with pytest.raises(TypeError, match="shard"):
+        flushed.compact_shards(5)
+    missing = "00000000-0000-4000-8000-000000000001"
+    with pytest.raises(errors.NotFound, match=missing) as caught:
+        flushed.compact_shards(missing)
+    assert caught.value.fields["shard"] == missing
+    with pytest.raises(errors.InvalidInput, match="max_bytes"):
+        flushed.compact_shards(max_bytes=0)
+    with pytest.raises(errors.InvalidInput, match="max_bytes"):
+        flushed.compact_shards(max_bytes=-1)
+    with pytest.raises(TypeError, match="max_bytes"):
+        flushed.compact_shards(max_bytes="1")
+    for grace in (-1, float("nan"), float("inf"), 2**60):
+        with pytest.raises(errors.InvalidInput, match="retired_grace"):
+            flushed.compact_shards(retired_grace=grace)
+    with pytest.raises(errors.NotFound, match="MemWAL"):
+        javelin.write_dataset(rows([1]), str(tmp_path / "plain.lance")).compact_shards()
+    assert texts(javelin.dataset(uri).to_table()) == {1: "base 1", 2: "base 2", 3: "base 3"}, "nothing was changed"
+
+
+def test_without_a_key_all_rows_are_appended(tmp_path, shard):
+    schema = pa.schema([pa.field("id", pa.int64())])
+    table = javelin.write_dataset(pa.table({"id": [1]}, schema=schema), str(tmp_path / "keyless.lance"))
+    table.initialize_mem_wal(unsharded=True)
+    with table.mem_wal_writer(shard) as writer:
+        writer.put(pa.table({"id": [1, 2, 2]}, schema=schema))
+    table.compact_shards()
+    assert table.to_table()["id"].to_pylist() == [1, 1, 2, 2]
