@@ -9,6 +9,7 @@
 #include "javelin/base/resources.h"       // for programs that bring their own runtime or memory limit
 #include "javelin/dataset/dataset.h"      // one version of a table: write, scan, take, commit
 #include "javelin/dataset/session.h"      // what datasets of a process share
+#include "javelin/memwal/compactor.h"     // moves flushed rows of shards into the table
 #include "javelin/memwal/fresh_view.h"    // the table and what live writers hold above it, as one
 #include "javelin/memwal/initialize.h"    // turns MemWAL on for a table
 #include "javelin/memwal/shard_writer.h"  // streams rows into one shard

@@ -80,7 +80,8 @@ arrow::Result<std::vector<Generation>> Unlist(const std::shared_ptr<ShardManifes
   const auto goes = [droppable](const SsTableEntry& entry) { return entry.generation <= droppable; };
   arrow::Status lost;
   for (int attempt = 0; attempt < kUnlistTries; ++attempt) {
-    ARROW_ASSIGN_OR_RAISE(const auto tip, manifests->RefreshLatest());
+    // What was seen last will do at first: a commit that builds on something old meets what came since.
+    ARROW_ASSIGN_OR_RAISE(const auto tip, attempt == 0 ? manifests->Latest() : manifests->RefreshLatest());
     if (!tip.has_value() || std::none_of(tip->sstables.begin(), tip->sstables.end(), goes))
       return std::vector<Generation>();
     auto taken = std::make_shared<std::vector<Generation>>();

@@ -211,9 +211,9 @@ class ShardCompactor {
     return arrow::Status::OK();
   }
 
-  // Of what the base holds by now, which may be less than was committed: a position can be withdrawn.
+  // Of what the base holds by now, as the last look for work has seen it: less than was committed, if a position was
+  // withdrawn since.
   arrow::Status Retire() {
-    ARROW_ASSIGN_OR_RAISE(base_, base_->CheckoutLatest());
     ARROW_ASSIGN_OR_RAISE(const Generation droppable, DroppableThrough(*base_, shard_));
     if (!options_.dry_run && droppable > Generation(0)) {
       ARROW_ASSIGN_OR_RAISE(report_.retired, Unlist(manifests_, runtime(), droppable));

@@ -240,6 +240,8 @@ TEST(CompactSteps, AReaderWithAnOldViewIsToldToTakeANewOne) {
     EXPECT_EQ(Compact(compactor, AtOnce()).folders_deleted, 2u);
     const auto read = Must(unread->Scan())->ToTable().status();
     ExpectError(read, ErrorKind::kNotFound, "SSTable");
+    // What the base holds is not opened, whoever lists it.
+    EXPECT_EQ(Sorted(Scan(*Must(FreshView::OfSnapshots(late.Table(), {{ShardId(), listed}})))), kChanged);
     EXPECT_EQ(late.Fresh(), kChanged);
   });
 }
@@ -428,6 +430,87 @@ TEST(CompactRace, WriterReaderAndCompactors) {
       EXPECT_EQ(process.Fresh(), expected);
     });
   }
+}
+
+// Compactors die at any step, and their requests fail, arrive late or lose their answers; others take their place. The
+// rows are those of the writer all the while.
+TEST(CompactRace, CompactorsThatDieAndWhoseRequestsFail) {
+  uint64_t crashes = 0, failures = 0;
+  for (const uint64_t seed : Seeds(15)) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    World world(seed);
+    world.CreateTable("[]");
+    SeededRandom& random = world.sim.crash_random();
+    bool writing = true;
+    std::string expected;
+    const ActorId writer_id = world.Start([&](Process& process) {
+      std::map<int64_t, std::string> rows;
+      auto writer = process.Open(Eager());
+      for (int put = 1; put <= 30 && !testing::Test::HasFailure(); ++put) {
+        const auto id = static_cast<int64_t>(random.Below(6));
+        if (random.Below(4) == 0) {
+          ASSERT_OK(writer->Delete({Keys(fmt::format("[[{}]]", id))}));
+          rows.erase(id);
+        } else {
+          ASSERT_OK(writer->Put({Row(id, fmt::format("{}", put))}));
+          rows[id] = fmt::format("{}:{}", id, put);
+        }
+        if (random.Below(3) == 0) ASSERT_OK(writer->Flush());
+        std::vector<std::string> lines;
+        for (const auto& [key, line] : rows) lines.push_back(line);
+        expected = fmt::format("{}", fmt::join(lines, " "));
+        auto read = Must(FreshView::Open(*process.Table()));
+        auto seen = Must(read->Scan())->ToTable();
+        while (HasKind(seen.status(), ErrorKind::kNotFound)) {
+          read = Must(FreshView::Open(*process.Table()));
+          seen = Must(read->Scan())->ToTable();
+        }
+        EXPECT_EQ(Sorted(Text(*Must(Must(seen)->CombineChunksToBatch()))), expected);
+        process.runtime().Sleep(std::chrono::milliseconds(random.Below(500)));
+      }
+      ASSERT_OK(writer->Close());
+      writing = false;
+    });
+    const std::function<void(Process&)> compact = [&](Process& process) {
+      while (writing) {
+        const auto table = Dataset::Open(process.session, kTableUri);
+        const arrow::Status done = table.ok() ? CompactShards(**table, OneAtATime()).status() : table.status();
+        if (!done.ok()) {
+          ++failures;
+          EXPECT_FALSE(HasKind(done, ErrorKind::kCorruption) || HasKind(done, ErrorKind::kInternal)) << done.ToString();
+        }
+        process.runtime().Sleep(std::chrono::milliseconds(random.Below(200)));
+      }
+    };
+    world.Start(compact);
+    world.Start(compact);
+    world.fault = [&](const RequestHit& hit) -> std::optional<RequestFault> {
+      constexpr RequestFault kKinds[] = {RequestFault::kRefused, RequestFault::kLostAnswer, RequestFault::kLandsLate,
+                                         RequestFault::kSlow};
+      if (hit.actor == writer_id || random.Below(30) != 0) return RequestFault::kNone;
+      return kKinds[random.Below(4)];
+    };
+    world.sim.OnSyncPoint("", [&](const SyncHit& hit) {
+      if (!writing || hit.actor == writer_id || random.Below(40) != 0) return SyncAction::Continue();
+      ++crashes;
+      world.Start(compact);
+      return SyncAction::Crash();
+    });
+    ASSERT_OK(world.sim.RunAll());
+    world.fault = nullptr;
+    world.sim.LandRequests();
+    world.Run([&](Process& process) {
+      EXPECT_EQ(process.Fresh(), expected);
+      Compact(process, OneAtATime());
+      EXPECT_EQ(Sorted(Base(process)), expected);
+      EXPECT_EQ(process.Fresh(), expected);
+      EXPECT_THAT(Listed(process), IsEmpty());
+    });
+    EXPECT_EQ(SsTableObjects(world), 0u);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(crashes, 0u);
+  EXPECT_GT(failures, 0u);
 }
 
 }  // namespace
