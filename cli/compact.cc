@@ -37,12 +37,13 @@ std::string Line(const memwal::ShardCompaction& shard, bool dry_run) {
   } else if (dry_run) {
     line += fmt::format("would move {} SSTables of {} rows", shard.generations.size(), shard.rows_read);
   } else {
-    line += fmt::format("moved {} SSTables of {} rows in {} commits: {} keys written, {} deleted",
-                        shard.generations.size(), shard.rows_read, shard.passes, shard.rows_upserted,
-                        shard.rows_deleted);
+    line +=
+        fmt::format("moved {} SSTables of {} rows in {} commits: {} keys written, {} deleted", shard.generations.size(),
+                    shard.rows_read, shard.passes, shard.rows_upserted, shard.rows_deleted);
   }
   const char* would = dry_run ? "would be " : "";
-  line += fmt::format("; {} {}retired, {} folders {}deleted", shard.retired.size(), would, shard.folders_deleted, would);
+  line +=
+      fmt::format("; {} {}retired, {} folders {}deleted", shard.retired.size(), would, shard.folders_deleted, would);
   if (shard.awaiting_indexes > 0) line += fmt::format("; {} wait for indexes", shard.awaiting_indexes);
   return line;
 }

@@ -63,7 +63,8 @@ std::string WrongCommand(const CLI::App& app, int argc, char** argv) {
 }
 
 constexpr char kCompactNote[] =
-    "One commit takes the newest row of each key of flushed rows in, and deleted keys out. Writers may be at work; rows\n"
+    "One commit takes the newest row of each key of flushed rows in, and deleted keys out. Writers may be at work; "
+    "rows\n"
     "that are only in the log of a shard stay there. Folders of SSTables that are not needed any more are deleted ten\n"
     "minutes after, by the next run.";
 

@@ -103,8 +103,7 @@ arrow::Result<std::vector<Generation>> Unlist(const std::shared_ptr<ShardManifes
     lost = committed.status();
     if (HasKind(lost, ErrorKind::kAlreadyExists)) return std::vector<Generation>();
     // A writer claimed the shard, or committed again and again.
-    const bool again =
-        HasKind(lost, ErrorKind::kFencedPeerClaimedEpoch) || HasKind(lost, ErrorKind::kVersionConflict);
+    const bool again = HasKind(lost, ErrorKind::kFencedPeerClaimedEpoch) || HasKind(lost, ErrorKind::kVersionConflict);
     if (!again) return lost;
   }
   return AsKind(lost, ErrorKind::kVersionConflict, fmt::format("{} tries to retire SSTables failed", kUnlistTries));

@@ -15,8 +15,8 @@ namespace javelin::memwal {
 // rows, and every index that a query may use has caught up.
 arrow::Result<Generation> DroppableThrough(const Dataset& base, const Uuid& shard);
 
-// The manifest without entries up to `droppable`, committed with the epoch that the shard has: nobody is fenced. Returns
-// the generations that this call took out. Errors as CommitUpdate; what somebody else took out is no error.
+// The manifest without entries up to `droppable`, committed with the epoch that the shard has: nobody is fenced.
+// Returns the generations that this call took out. Errors as CommitUpdate; what somebody else took out is no error.
 arrow::Result<std::vector<Generation>> Unlist(const std::shared_ptr<ShardManifestStore>& manifests, Runtime& runtime,
                                               Generation droppable);
 

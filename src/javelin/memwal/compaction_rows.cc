@@ -43,7 +43,8 @@ class SsTableRowsReader final : public arrow::RecordBatchReader {
     batch->reset();
     if (next_ == places_.size()) return arrow::Status::OK();
     const SsTable& table = *places_[next_].table;
-    const uint64_t limit = std::clamp<uint64_t>(kBatchBytes / std::max<uint64_t>(1, table.bytes_per_row()), 1, kBatchRows);
+    const uint64_t limit =
+        std::clamp<uint64_t>(kBatchBytes / std::max<uint64_t>(1, table.bytes_per_row()), 1, kBatchRows);
     std::vector<uint64_t> rows;
     for (; next_ < places_.size() && rows.size() < limit; ++next_) {
       const Place& place = places_[next_];

@@ -146,12 +146,12 @@ class ShardCompactor {
     ARROW_ASSIGN_OR_RAISE(const auto manifest, manifests_->RefreshLatest());
     if (manifest.has_value() && recorded < manifest->current_generation)
       return RetryableConflict("shard {}: a flush and another compaction came in between", shard_.ToString());
-    return MakeError(ErrorKind::kCorruption,
-                     fmt::format("shard {}: the table says that it holds generation {}, but none above {} was ever "
-                                 "flushed; a mark was set wrong, and readers skip SSTables that it covers",
-                                 shard_.ToString(), recorded,
-                                 manifest.has_value() ? manifest->current_generation.value() - 1 : 0),
-                     {{"shard", shard_.ToString()}, {"recorded_generation", fmt::to_string(recorded)}});
+    return MakeError(
+        ErrorKind::kCorruption,
+        fmt::format("shard {}: the table says that it holds generation {}, but none above {} was ever "
+                    "flushed; a mark was set wrong, and readers skip SSTables that it covers",
+                    shard_.ToString(), recorded, manifest.has_value() ? manifest->current_generation.value() - 1 : 0),
+        {{"shard", shard_.ToString()}, {"recorded_generation", fmt::to_string(recorded)}});
   }
 
   // Every generation from the recorded one to the newest flushed one must be there.

@@ -1,4 +1,5 @@
-// Moves the rows of flushed SSTables into the base table, and lets go of what is moved (docs/architecture.md, "Compaction").
+// Moves the rows of flushed SSTables into the base table, and lets go of what is moved (docs/architecture.md,
+// "Writing").
 #pragma once
 
 #include <cstdint>
@@ -50,8 +51,8 @@ struct CompactionReport {
 // primary key all rows are appended. Writers of any process go on meanwhile, no shard is claimed; several compactors
 // may run. Keys stay in memory for a pass, rows are read in batches.
 //
-// Keys that somebody writes to the base directly, with an append that keeps no watch over keys, while a pass commits are
-// in the base twice afterwards, as after any such append.
+// Keys that somebody writes to the base directly, with an append that keeps no watch over keys, while a pass commits
+// are in the base twice afterwards, as after any such append.
 //
 // Errors (the first of any shard, after the other shards had their turn; what was committed stays): NotFound (no MemWAL
 // on the table, no such shard), InvalidInput (an option), Corruption (a generation is neither in the base nor listed;

@@ -212,8 +212,8 @@ TEST(CompactSteps, WhatAFlushLeftBehindIsCollectedAndAFlushUnderWayIsNot) {
     EXPECT_EQ(process.Fresh(), "1:a");
     // Other things below the shard are nobody's to delete.
     for (const char* name : {"0123abcd_gen_", "0123ABCD_gen_1", "0123abcd_gen_1x", "notes", "123abcd_gen_1"}) {
-      ASSERT_OK(world.store->raw().Put(fmt::format("{}/{}/x", Paths().shard_folder, name),
-                                       arrow::Buffer::FromString("x")));
+      ASSERT_OK(
+          world.store->raw().Put(fmt::format("{}/{}/x", Paths().shard_folder, name), arrow::Buffer::FromString("x")));
     }
     EXPECT_EQ(Must(CollectRetired(*process.Table(), AtOnce())), 1u);
     EXPECT_EQ(process.Fresh(), "1:a");

@@ -160,8 +160,8 @@ TEST(Compact, WithoutAKeyAllRowsAreAppended) {
 
 std::shared_ptr<arrow::Schema> CompositeSchema() {
   const auto key = [](const std::string& position) {
-    return arrow::key_value_metadata({{std::string(file::kPrimaryKeyMetadata), "true"},
-                                      {"lance-schema:unenforced-primary-key:position", position}});
+    return arrow::key_value_metadata(
+        {{std::string(file::kPrimaryKeyMetadata), "true"}, {"lance-schema:unenforced-primary-key:position", position}});
   };
   return arrow::schema({arrow::field("b", arrow::utf8(), false, key("2")), arrow::field("v", arrow::int32()),
                         arrow::field("a", arrow::int32(), false, key("1"))});
@@ -204,7 +204,8 @@ TEST(Compact, ColumnsFollowASchemaThatChanged) {
     Compact(process);
     EXPECT_EQ(Base(process), "put:2:null put:3:null");
     fields.erase(fields.begin());
-    PlantVersion(world, *process.Table(), [&](table::Manifest& manifest) { manifest.schema = file::Schema(fields, {}); });
+    PlantVersion(world, *process.Table(),
+                 [&](table::Manifest& manifest) { manifest.schema = file::Schema(fields, {}); });
     EXPECT_EQ(Base(process), "2:null 3:null");
   });
 }
@@ -215,9 +216,8 @@ TEST(Compact, ADroppedColumnIsLeftBehind) {
   world.Run([&](Process& process) {
     FlushGenerations(process, {R"([[1, "put"], [2, "put"]])"});
     const auto old = process.Table();
-    PlantVersion(world, *old, [&](table::Manifest& manifest) {
-      manifest.schema = file::Schema({old->schema().fields()[0]}, {});
-    });
+    PlantVersion(world, *old,
+                 [&](table::Manifest& manifest) { manifest.schema = file::Schema({old->schema().fields()[0]}, {}); });
     Compact(process);
     EXPECT_EQ(Base(process), "1 2");
   });
@@ -376,9 +376,8 @@ TEST(Compact, AMarkBeyondWhatWasFlushedIsSeen) {
   world.CreateTable();
   world.Run([&](Process& process) {
     FlushGenerations(process, {R"([[1, "a"]])"});
-    ReplaceDetails(process, [](table::MemWalDetails& details) {
-      details.compacted_sstables = {{ShardId(), Generation(99)}};
-    });
+    ReplaceDetails(process,
+                   [](table::MemWalDetails& details) { details.compacted_sstables = {{ShardId(), Generation(99)}}; });
     const auto before = world.Objects();
     const auto refused = CompactShards(*process.Table()).status();
     ExpectError(refused, ErrorKind::kCorruption, "generation 99");
@@ -395,9 +394,8 @@ TEST(Compact, AGenerationIsNeverSkipped) {
     Compact(process);
     FlushGenerations(process, {R"([[3, "c"]])"});
     // As after going back to a version of the table that knows less.
-    ReplaceDetails(process, [](table::MemWalDetails& details) {
-      details.compacted_sstables = {{ShardId(), Generation(1)}};
-    });
+    ReplaceDetails(process,
+                   [](table::MemWalDetails& details) { details.compacted_sstables = {{ShardId(), Generation(1)}}; });
     const auto before = world.Objects();
     const auto refused = CompactShards(*process.Table()).status();
     ExpectError(refused, ErrorKind::kCorruption, "generation 2 was flushed");
@@ -415,9 +413,8 @@ TEST(Compact, AFailingShardDoesNotHoldUpTheOthers) {
     auto writer = Must(process.TryOpen({}, other));
     FlushRows(*writer, R"([[2, "b"]])");
     ASSERT_OK(writer->Close());
-    ReplaceDetails(process, [](table::MemWalDetails& details) {
-      details.compacted_sstables = {{ShardId(), Generation(99)}};
-    });
+    ReplaceDetails(process,
+                   [](table::MemWalDetails& details) { details.compacted_sstables = {{ShardId(), Generation(99)}}; });
     const auto failed = CompactShards(*process.Table()).status();
     ExpectError(failed, ErrorKind::kCorruption, kShard);
     EXPECT_EQ(FieldsOf(failed).at("shard"), kShard);
