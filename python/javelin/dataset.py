@@ -468,8 +468,8 @@ class LanceDataset:
         """Move the flushed rows of shards into the table itself, and move this object to the version that results.
 
         Each commit takes the oldest SSTables of a shard that the table does not hold: the newest row of every key comes in, what
-        the table had of these keys goes, deleted keys go. Writers go on meanwhile, of this process and of others; several
-        compactions may run. Rows that are only in the log or in memory stay there (:meth:`javelin.mem_wal.ShardWriter.close`
+        the table had of these keys goes, deleted keys go. Writers go on meanwhile, of this process and of others (what
+        they flush after the call began is for the next one); several compactions may run. Rows that are only in the log or in memory stay there (:meth:`javelin.mem_wal.ShardWriter.close`
         flushes them). Without a primary key all rows are appended. An SSTable is retired once every index of the table has
         caught up with it, and its folder deleted `retired_grace` later, by the next call.
 

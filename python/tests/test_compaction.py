@@ -1,6 +1,7 @@
 """Flushed rows of shards move into the table: :meth:`LanceDataset.compact_shards`."""
 
 import pathlib
+import threading
 
 import pyarrow as pa
 import pytest
@@ -112,6 +113,43 @@ def test_a_writer_goes_on_beside_it(table, uri, shard):
             assert texts(writer.lsm_scanner().to_table()) == expected
     with table.mem_wal_writer(shard):
         assert texts(table.fresh().to_table()) == expected
+
+
+def test_threads_put_while_others_compact_and_read(table, uri, shard):
+    ended, failures = threading.Event(), []
+
+    def until_the_end(work):
+        try:
+            while not ended.is_set():
+                work(javelin.dataset(uri))
+        except BaseException as failure:  # shown by the test's own thread
+            failures.append(failure)
+
+    def compact(dataset):
+        dataset.compact_shards(retired_grace=3600)
+
+    def read(dataset):
+        texts(dataset.fresh().to_table())
+
+    with table.mem_wal_writer(shard, commit_mode="eager", max_memtable_batches=2) as writer:
+        others = [threading.Thread(target=until_the_end, args=(work,)) for work in (compact, compact, read)]
+        for thread in others:
+            thread.start()
+        expected = texts(table.to_table())
+        for turn in range(60):
+            batch = rows([turn % 7, 100 + turn], f"turn {turn}")
+            writer.put(batch)
+            expected |= texts(batch)
+            assert texts(table.fresh().to_table()) == expected
+        ended.set()
+        for thread in others:
+            thread.join()
+    assert failures == []
+    dataset = javelin.dataset(uri)
+    dataset.compact_shards()
+    assert texts(dataset.to_table()) == texts(dataset.fresh().to_table()) == expected
+    (last,) = dataset.compact_shards()["shards"]
+    assert last["compacted_through"] >= 30
 
 
 def test_rows_of_the_log_stay_there(table, uri, shard):

@@ -133,6 +133,8 @@ class ShardCompactor {
     std::sort(pending.begin(), pending.end(),
               [](const SsTableEntry& a, const SsTableEntry& b) { return a.generation < b.generation; });
     ARROW_RETURN_NOT_OK(CheckNoGap(recorded, manifest->current_generation, pending));
+    if (!goal_.has_value()) goal_ = pending.empty() ? recorded : pending.back().generation;
+    std::erase_if(pending, [&](const SsTableEntry& entry) { return entry.generation > *goal_; });
     if (pending.empty() && report_.passes == 0) report_.skipped = "the base holds every flushed SSTable";
     return pending;
   }
@@ -237,6 +239,7 @@ class ShardCompactor {
   const std::shared_ptr<ShardManifestStore> manifests_;
   const Uuid shard_;
   const CompactOptions& options_;
+  std::optional<Generation> goal_;  // newest one at the first look: a writer that flushes on and on is not chased
   ShardCompaction report_;
 };
 

@@ -45,11 +45,11 @@ struct CompactionReport {
   std::shared_ptr<Dataset> dataset;     // the newest version seen
 };
 
-// Passes over every shard until none has an SSTable that the base does not hold; then retires what no index needs, and
-// collects folders retired `retired_grace` ago. A pass is one commit: newest row of each key of the oldest SSTables in,
-// every row of the base with such a key out (also where the base holds it twice), and how far the shard got. Without a
-// primary key all rows are appended. Writers of any process go on meanwhile, no shard is claimed; several compactors
-// may run. Keys stay in memory for a pass, rows are read in batches.
+// Passes over every shard until the base holds every SSTable that it had when its turn came; then retires what no index
+// needs, and collects folders retired `retired_grace` ago. A pass is one commit: newest row of each key of the oldest
+// SSTables in, every row of the base with such a key out (also where the base holds it twice), and how far the shard
+// got. Without a primary key all rows are appended. Writers of any process go on meanwhile, no shard is claimed;
+// several compactors may run. Keys stay in memory for a pass, rows are read in batches.
 //
 // Keys that somebody writes to the base directly, with an append that keeps no watch over keys, while a pass commits
 // are in the base twice afterwards, as after any such append.

@@ -332,6 +332,30 @@ TEST(CompactRace, AClaimBetweenCommitAndRetirement) {
   });
 }
 
+// A run ends although a writer flushes faster than it moves.
+TEST(CompactRace, AWriterIsNotChased) {
+  World world;
+  world.CreateTable();
+  world.sim.OnSyncPoint("compact.committed", [](const SyncHit&) { return SyncAction::Delay(std::chrono::seconds(1)); });
+  bool done = false;
+  int64_t flushed = 0;
+  world.Run({[&](Process& process) {
+               auto writer = process.Open(Eager());
+               while (!done && flushed < 300) {
+                 FlushRows(*writer, fmt::format(R"([[{}, "row"]])", ++flushed));
+                 process.runtime().Sleep(std::chrono::milliseconds(100));
+               }
+             },
+             [&](Process& process) {
+               process.runtime().Sleep(std::chrono::milliseconds(700));
+               const auto shard = Compact(process, OneAtATime());
+               EXPECT_GT(shard.passes, 2u);
+               done = true;
+             }});
+  EXPECT_LT(flushed, 300);
+  EXPECT_GT(flushed, 20);
+}
+
 // Row CP6: two at once. Every generation moves once, whoever moves it.
 TEST(CompactRace, TwoCompactors) {
   uint64_t shared = 0;
