@@ -218,6 +218,7 @@ class ShardCompactor {
   arrow::Status Retire() {
     ARROW_ASSIGN_OR_RAISE(const Generation droppable, DroppableThrough(*base_, shard_));
     if (!options_.dry_run && droppable > Generation(0)) {
+      ARROW_RETURN_NOT_OK(runtime().SyncPoint("compact.before_retiring"));
       ARROW_ASSIGN_OR_RAISE(report_.retired, Unlist(manifests_, runtime(), droppable));
     }
     ARROW_ASSIGN_OR_RAISE(const auto manifest, manifests_->Latest());

@@ -66,8 +66,9 @@ TEST(CompactCrash, AtEveryStep) {
     });
     world.Run([](Process& process) { Compact(process, OneAtATime()); });
   }
-  for (const char* name : {"compact.begin", "compact.rows_found", "commit.before_manifest", "compact.committed",
-                           "manifest.commit.put_done", "compact.retired", "compact.collect"}) {
+  for (const char* name :
+       {"compact.begin", "compact.rows_found", "commit.before_manifest", "compact.committed", "compact.before_retiring",
+        "manifest.commit.put_done", "compact.retired", "compact.collect"}) {
     EXPECT_TRUE(seen.contains(name)) << name;
   }
   for (uint64_t step = 1; step <= steps; ++step) {
@@ -311,12 +312,36 @@ TEST(CompactRace, TheBaseChangesUnderAPass) {
   world.Run([](Process& process) { EXPECT_EQ(Sorted(Base(process)), "1:one 3:two 4:direct 6:two"); });
 }
 
+// Somebody records the work as done while it is being done: then nothing of ours is committed.
+TEST(CompactRace, TheRecordMovesUnderAPass) {
+  World world;
+  world.CreateTable(kBaseRows);
+  world.Run(FlushChanges);
+  bool marked = false;
+  world.sim.OnSyncPoint("compact.rows_found", AtHit(1, SyncAction::Delay(std::chrono::seconds(60))));
+  world.Run({[&](Process& process) {
+               const auto shard = Compact(process);
+               EXPECT_TRUE(marked);
+               EXPECT_EQ(shard.passes, 0u);
+               EXPECT_EQ(shard.compacted_through, Generation(2));
+               EXPECT_NE(shard.skipped, "");
+             },
+             [&](Process& process) {
+               process.runtime().Sleep(std::chrono::seconds(30));
+               ReplaceDetails(process, [](table::MemWalDetails& details) {
+                 details.compacted_sstables = {{ShardId(), Generation(2)}};
+               });
+               marked = true;
+             }});
+  world.Run([](Process& process) { EXPECT_EQ(Base(process), "1:base 2:base 3:base 4:base"); });
+}
+
 // A claim in the middle: the new writer is not fenced by the compactor, nor the compactor held up by it.
 TEST(CompactRace, AClaimBetweenCommitAndRetirement) {
   World world;
   world.CreateTable(kBaseRows);
   world.Run(FlushChanges);
-  world.sim.OnSyncPoint("compact.committed", AtHit(1, SyncAction::Delay(std::chrono::seconds(60))));
+  world.sim.OnSyncPoint("compact.before_retiring", AtHit(1, SyncAction::Delay(std::chrono::seconds(60))));
   world.Run({[&](Process& process) { EXPECT_EQ(Compact(process).retired, Generations(1, 2)); },
              [&](Process& process) {
                process.runtime().Sleep(std::chrono::seconds(30));
