@@ -104,6 +104,30 @@ TEST(Compact, APassTakesAFewRequests) {
   }
 }
 
+// All of a run over one shard: with a pass and two SSTables to retire, and with nothing to do.
+TEST(Compact, ARunTakesAFewRequests) {
+  World world;
+  world.CreateTable(R"([[1, "base"], [2, "base"], [3, "base"], [4, "base"]])");
+  world.Run([](Process& process) { FlushGenerations(process, {R"([[1, "a"]])", R"([[2, "b"]])"}); });
+  std::vector<std::string> requests;
+  const auto run = [&](Process& process) {
+    const auto table = process.Table();
+    world.Take();
+    ASSERT_OK(CompactShards(*table).status());
+    requests = world.Take();
+    std::erase_if(requests, [](const std::string& request) { return request.starts_with("put_part "); });
+  };
+  const auto text = [&] { return fmt::format("{}", fmt::join(requests, "\n")); };
+  world.Run(run);
+  // Table 2, shards 1, shard 3, table 2; pass 10; shard 1, table 2; retire 2; folders 2, which versions list them 1
+  // + 4.
+  EXPECT_EQ(requests.size(), 30u) << text();
+  world.Run([](Process& process) { static_cast<void>(CollectRetired(*process.Table(), AtOnce())); });
+  world.Run(run);
+  // Table 2, shards 1, shard 3, table 2, folders 2.
+  EXPECT_EQ(requests.size(), 10u) << text();
+}
+
 TEST(Compact, AKeyThatTheBaseHoldsTwiceIsHeldOnceAfterwards) {
   World world;
   world.CreateTable(R"([[1, "first"], [2, "first"], [1, "last"], [2, "last"], [3, "first"], [3, "last"]])");
