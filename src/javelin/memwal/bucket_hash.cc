@@ -13,8 +13,6 @@ namespace javelin::memwal {
 
 namespace {
 
-constexpr uint32_t kMaxBuckets = 1024;
-
 uint32_t Mix(uint32_t word) { return std::rotl(word * 0xcc9e2d51u, 15) * 0x1b873593u; }
 uint32_t Step(uint32_t hash, uint32_t word) { return std::rotl(hash ^ Mix(word), 13) * 5 + 0xe6546b64u; }
 
@@ -125,8 +123,8 @@ arrow::Result<int32_t> BucketHash(const arrow::Array& values, int64_t row) {
 }
 
 arrow::Result<std::shared_ptr<arrow::Array>> EvaluateBucket(const arrow::Array& values, uint32_t num_buckets) {
-  if (num_buckets < 1 || num_buckets > kMaxBuckets) {
-    return InvalidInput("num_buckets is {}; it must be from 1 to {}", num_buckets, kMaxBuckets);
+  if (num_buckets < 1 || num_buckets > kMostBuckets) {
+    return InvalidInput("num_buckets is {}; it must be from 1 to {}", num_buckets, kMostBuckets);
   }
   ARROW_ASSIGN_OR_RAISE(HashFunction function, CheckedFunctionFor(*values.type()));
   arrow::Int32Builder builder;

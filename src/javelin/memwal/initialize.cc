@@ -6,6 +6,7 @@
 #include "javelin/file/data_file_writer.h"
 #include "javelin/memwal/bucket_hash.h"
 #include "javelin/memwal/shard_schemas.h"
+#include "javelin/memwal/sharding.h"
 #include "javelin/table/mem_wal_details.h"
 #include "javelin/table/transaction.h"
 
@@ -15,24 +16,6 @@ namespace {
 
 constexpr uint32_t kOnlySpec = 1;
 constexpr uint32_t kMaxBuckets = 1024;
-
-// What the wire calls the types that rows can be sharded by as they are; empty = not one of them.
-std::string_view IdentityTypeName(const arrow::DataType& type) {
-  switch (type.id()) {
-    case arrow::Type::INT8: return "int8";
-    case arrow::Type::INT16: return "int16";
-    case arrow::Type::INT32: return "int32";
-    case arrow::Type::INT64: return "int64";
-    case arrow::Type::UINT8: return "uint8";
-    case arrow::Type::UINT16: return "uint16";
-    case arrow::Type::UINT32: return "uint32";
-    case arrow::Type::UINT64: return "uint64";
-    case arrow::Type::BOOL: return "boolean";
-    case arrow::Type::STRING: return "utf8";
-    case arrow::Type::LARGE_STRING: return "large_utf8";
-    default: return "";
-  }
-}
 
 // A column by dotted path; every level but the last is a struct.
 arrow::Result<const file::Field*> FindColumn(const file::Schema& schema, const std::string& path) {
