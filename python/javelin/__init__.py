@@ -4,7 +4,7 @@ The package follows the released ``lance`` package name for name on what it cove
 lance`` runs existing code. What it does not cover is not there: AttributeError for a name, TypeError for an argument.
 """
 
-from . import errors, mem_wal
+from . import errors, mem_wal, schema
 from ._core import VERSION as __version__
 from ._scan import LanceScanner
 from .covered import COVERED, OURS
@@ -27,5 +27,6 @@ __all__ = [
     "dataset",
     "errors",
     "mem_wal",
+    "schema",
     "write_dataset",
 ]

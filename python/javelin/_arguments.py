@@ -12,14 +12,16 @@ from . import errors
 _LARGEST = 2**63 - 1
 
 
-def whole_number(name: str, value: Any, least: int = 0) -> int:
-    """`value` as an int of at least `least`; TypeError for what is no integer, InvalidInput for what is out of range."""
+def whole_number(name: str, value: Any, least: int = 0, most: int = _LARGEST) -> int:
+    """`value` as an int from `least` to `most`; TypeError for what is no integer, InvalidInput for what is out of range."""
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an int, got {type(value).__name__}") from None
-    if not least <= number <= _LARGEST:
+    if number < least:
         raise errors.InvalidInput(f"{name} must be at least {least}, got {number}")
+    if number > most:
+        raise errors.InvalidInput(f"{name} must be at most {most}, got {number}")
     return number
 
 

@@ -14,6 +14,7 @@ from . import session as _session
 from ._data import Source
 from ._scan import LanceScanner
 from .fresh_view import FreshView
+from .schema import LanceSchema
 from .session import Session
 
 StorageOptions = Mapping[str, str]
@@ -193,6 +194,11 @@ class LanceDataset:
     def schema(self) -> pa.Schema:
         """Schema of the table."""
         return pa.schema(self._core.schema)
+
+    @property
+    def lance_schema(self) -> LanceSchema:
+        """Schema of the table with the ids of its columns."""
+        return LanceSchema(_core.TableSchema.of_dataset(self._core))
 
     @property
     def data_storage_version(self) -> str:
@@ -453,9 +459,26 @@ class LanceDataset:
             Its log cannot be replayed.
         """
         options = _given(locals(), (*_STORED_WRITER_OPTIONS, "commit_mode", "shard_spec_id"))
-        if not isinstance(shard_id, str):
-            raise TypeError(f"shard_id must be a str, got {type(shard_id).__name__}")
-        return mem_wal.ShardWriter(_core.open_shard_writer(self._core, shard_id, options))
+        return mem_wal.ShardWriter(_core.open_shard_writer(self._core, _shard_id(shard_id), options))
+
+    def seal_shard(self, shard_id: str) -> Dict[str, Any]:
+        """Seal a shard, the first step of dropping it: its writer is fenced, no other can be opened until :meth:`unseal_shard`,
+        its rows stay readable. A shard that is sealed stays so. Returns the shard manifest, as :meth:`ShardWriter.manifest`.
+
+        Rows that lie only in the log of the shard are kept there, for the writer after an unseal.
+
+        Raises
+        ------
+        javelin.errors.InvalidInput, NotFound
+            `shard_id` is no UUID; the table has no such shard.
+        javelin.errors.ClaimLost, Fenced
+            Somebody else claimed the shard meanwhile.
+        """
+        return _core.seal_shard(self._core, _shard_id(shard_id))
+
+    def unseal_shard(self, shard_id: str) -> Dict[str, Any]:
+        """Take back a seal; a shard without one is left as it is. Returns the shard manifest. Errors: :meth:`seal_shard`."""
+        return _core.unseal_shard(self._core, _shard_id(shard_id))
 
     def compact_shards(
         self,
@@ -532,6 +555,12 @@ class LanceDataset:
 
 def _reopen(uri: str, version: int, storage_options: Dict[str, str]) -> LanceDataset:
     return LanceDataset(uri, version, storage_options=storage_options)
+
+
+def _shard_id(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"shard_id must be a str, got {type(value).__name__}")
+    return value
 
 
 def _given(arguments: Mapping[str, Any], names: Sequence[str]) -> Dict[str, Any]:

@@ -9,13 +9,25 @@ from typing import Any, Dict, Generator, List, Literal, Optional
 
 import pyarrow as pa
 
-from . import _arguments, _core, errors
-from ._data import Source, as_batch
+from . import _core, errors
+from ._data import Source
 from ._keys import source_of_keys
-from ._scan import batches_of, table_of
+from ._lsm import CompactedSsTable, ExecutionPlan, LsmPointLookupPlanner, LsmScanner, ShardSnapshot, listed
+from ._sharding import ShardingField, ShardingSpec, evaluate_sharding_spec
 from ._wake import waker_of
 
-__all__ = ["LsmScanner", "ShardWriter", "Ticket"]
+__all__ = [
+    "CompactedSsTable",
+    "ExecutionPlan",
+    "LsmPointLookupPlanner",
+    "LsmScanner",
+    "ShardSnapshot",
+    "ShardWriter",
+    "ShardingField",
+    "ShardingSpec",
+    "Ticket",
+    "evaluate_sharding_spec",
+]
 
 
 class Ticket:
@@ -179,9 +191,30 @@ class ShardWriter:
         self._closed = True
         self._core.abort()
 
-    def lsm_scanner(self) -> "LsmScanner":
-        """Reads the table with the rows of this writer's shard on top: newest row of every key, deleted ones left out."""
-        return LsmScanner(self._core)
+    def lsm_scanner(self, shard_snapshots: Optional[List[ShardSnapshot]] = None) -> LsmScanner:
+        """Reads the table with the rows of this writer's shard on top: newest row of every key, deleted ones left out.
+
+        Parameters
+        ----------
+        shard_snapshots : list of ShardSnapshot, optional
+            SSTables of other shards to read as well; one of this writer's own shard counts for nothing.
+        """
+        others = listed(shard_snapshots or [])
+        return LsmScanner(lambda: _core.open_fresh_view_for_writer(self._core, others))
+
+    def seal(self) -> Dict[str, Any]:
+        """Close this writer and seal its shard: no writer can open it until :meth:`unseal`; its rows stay readable. Returns the
+        shard manifest.
+
+        If this fails, whether the shard is sealed is open: call it again, or :meth:`LanceDataset.seal_shard`.
+        """
+        self._closed = True
+        return self._core.seal()
+
+    def unseal(self) -> Dict[str, Any]:
+        """Take back the seal of the shard, so that writers can be opened again (this one stays closed). Returns the shard
+        manifest."""
+        return self._core.unseal()
 
     def manifest(self) -> Dict[str, Any]:
         """The shard manifest as this writer last committed it: ``shard_id``, ``version``, ``shard_spec_id``, ``shard_fields``,
@@ -216,59 +249,6 @@ class ShardWriter:
             if hasattr(failure, "add_note"):  # Python 3.11
                 failure.add_note(f"then the close of the writer failed too: {type(error).__name__}: {error}")
         return False
-
-
-class LsmScanner:
-    """A scan over the table and one writer's shard; made by :meth:`ShardWriter.lsm_scanner`. Each run sees what is there then."""
-
-    def __init__(self, writer_core: Any) -> None:
-        self._writer_core = writer_core
-        self._columns: Optional[List[str]] = None
-        self._limit: Optional[int] = None
-        self._offset = 0
-
-    def __repr__(self) -> str:
-        return f"<LsmScanner of shard {self._writer_core.shard_id}>"
-
-    def project(self, columns: List[str]) -> "LsmScanner":
-        """Return these columns; the primary key columns that are not among them follow."""
-        self._columns = _arguments.column_names(list(columns))
-        return self
-
-    def limit(self, n: Optional[int] = None, offset: Optional[int] = None) -> "LsmScanner":
-        """Return `n` rows at most, after leaving out `offset`."""
-        self._limit = _arguments.optional_whole_number("n", n)
-        self._offset = _arguments.optional_whole_number("offset", offset) or 0
-        return self
-
-    def _reader(self) -> Any:
-        view = _core.open_fresh_view_for_writer(self._writer_core)
-        columns = self._columns
-        if columns is not None:
-            columns = columns + [name for name in view.key_columns if name not in columns]
-        return view.scan(columns=columns, limit=self._limit, offset=self._offset)
-
-    def to_table(self) -> pa.Table:
-        """The rows in memory."""
-        return table_of(self._reader())
-
-    def to_batches(self) -> List[pa.RecordBatch]:
-        """The rows as a list of batches."""
-        return list(batches_of(self._reader()))
-
-    def to_batch(self) -> pa.RecordBatch:
-        """The rows as one batch."""
-        return as_batch(self.to_table())
-
-    def count_rows(self) -> int:
-        """Number of rows."""
-        rows = max(_core.open_fresh_view_for_writer(self._writer_core).count_rows() - self._offset, 0)
-        return rows if self._limit is None else min(rows, self._limit)
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        if requested_schema is not None:
-            return self.to_table().__arrow_c_stream__(requested_schema)
-        return self._reader().__arrow_c_stream__()
 
 
 # Writers still open when the interpreter ends are stopped while it can still run code.

@@ -120,6 +120,13 @@ std::shared_ptr<arrow::RecordBatch> ImportBatch(const nb::object& source) {
   return std::move(batch).ValueUnsafe();
 }
 
+std::shared_ptr<arrow::Schema> ImportSchema(const nb::object& source) {
+  nb::object capsule = source.attr("__arrow_c_schema__")();
+  auto schema = arrow::ImportSchema(Borrow<ArrowSchema>(capsule, "__arrow_c_schema__"));
+  Check(BadInput(schema.status(), "the schema that was handed in is none"));
+  return std::move(schema).ValueUnsafe();
+}
+
 std::shared_ptr<arrow::UInt64Array> ImportUInt64s(const nb::object& source) {
   ImportedArray imported = BorrowArray(source);
   auto array = arrow::ImportArray(imported.array, imported.schema);

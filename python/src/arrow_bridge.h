@@ -33,6 +33,8 @@ class SourceReader final : public arrow::RecordBatchReader {
 std::unique_ptr<SourceReader> ImportStream(const nb::object& source);
 // One batch of any object with __arrow_c_array__.
 std::shared_ptr<arrow::RecordBatch> ImportBatch(const nb::object& source);
+// A schema of any object with __arrow_c_schema__.
+std::shared_ptr<arrow::Schema> ImportSchema(const nb::object& source);
 // An array of uint64 without nulls, of any object with __arrow_c_array__.
 std::shared_ptr<arrow::UInt64Array> ImportUInt64s(const nb::object& source);
 

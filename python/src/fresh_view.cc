@@ -1,5 +1,7 @@
 // Views over base table and shards.
 #include <arrow/api.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "javelin/memwal/fresh_view.h"
@@ -20,9 +22,32 @@ View Open(const Handle<Dataset>& self) {
   return View(self.session(), Unwrap(WithoutGil([&] { return FreshView::Open(dataset); })));
 }
 
-View OpenForWriter(const Handle<memwal::ShardWriter>& self) {
+// Shards as Python lists them: id, and generation and folder of each SSTable.
+using Snapshots = std::vector<std::pair<std::string, std::vector<std::pair<uint64_t, std::string>>>>;
+
+std::vector<memwal::ShardSnapshot> ToSnapshots(const Snapshots& given) {
+  std::vector<memwal::ShardSnapshot> snapshots;
+  for (const auto& [shard, sstables] : given) {
+    memwal::ShardSnapshot& snapshot = snapshots.emplace_back();
+    snapshot.shard = Unwrap(table::Uuid::Parse(shard));
+    for (const auto& [generation, path] : sstables) {
+      snapshot.sstables.push_back({.generation = Generation(generation), .path = path});
+    }
+  }
+  return snapshots;
+}
+
+View OpenForWriter(const Handle<memwal::ShardWriter>& self, const Snapshots& given) {
   const memwal::ShardWriter& writer = *self;
-  return View(self.session(), Unwrap(WithoutGil([&] { return FreshView::OpenForWriter(writer); })));
+  const auto others = ToSnapshots(given);
+  return View(self.session(), Unwrap(WithoutGil([&] { return FreshView::OpenForWriter(writer, others); })));
+}
+
+View OfSnapshots(const Handle<Dataset>& self, const Snapshots& given) {
+  const auto snapshots = ToSnapshots(given);
+  const auto base = self.object();
+  Check(self.session()->runtime().CheckProcess());
+  return View(self.session(), Unwrap(WithoutGil([&] { return FreshView::OfSnapshots(base, snapshots); })));
 }
 
 PyBatch Get(const View& self, const nb::object& keys, const Columns& columns) {
@@ -50,7 +75,8 @@ std::vector<std::string> KeyColumns(const Dataset& dataset) {
 
 void RegisterFreshView(nb::module_& module) {
   module.def("open_fresh_view", &Open, nb::arg("dataset"));
-  module.def("open_fresh_view_for_writer", &OpenForWriter, nb::arg("writer"));
+  module.def("open_fresh_view_for_writer", &OpenForWriter, nb::arg("writer"), nb::arg("others"));
+  module.def("open_snapshot_view", &OfSnapshots, nb::arg("dataset"), nb::arg("snapshots"));
   nb::class_<View> view(module, "FreshView", "One immutable view over the base table and its shards.");
   DefineScan(view);
   view.def("get", &Get, nb::arg("keys"), nb::arg("columns").none())
@@ -62,7 +88,8 @@ void RegisterFreshView(nb::module_& module) {
       .def("unseen_log_entries", &UnseenLogEntries, "Number of log entries that it does not show, by shard.")
       .def_prop_ro("schema", [](const View& self) { return PySchema{self.object()->arrow_schema()}; })
       .def_prop_ro("version", [](const View& self) { return self.object()->base().version().value(); })
-      .def_prop_ro("key_columns", [](const View& self) { return KeyColumns(self.object()->base()); });
+      .def_prop_ro("key_columns", [](const View& self) { return KeyColumns(self.object()->base()); })
+      .def_prop_ro("tiers", [](const View& self) { return self.object()->tiers(); });
 }
 
 }  // namespace javelin::python

@@ -25,5 +25,6 @@ std::vector<std::string> KeyColumns(const Dataset& dataset);
 void RegisterMemWal(nanobind::module_& module);
 void RegisterShardWriter(nanobind::module_& module);
 void RegisterFreshView(nanobind::module_& module);
+void RegisterSharding(nanobind::module_& module);
 
 }  // namespace javelin::python

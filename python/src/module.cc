@@ -22,5 +22,6 @@ NB_MODULE(_javelin_core, module) {
   python::RegisterWakeQueue(module);
   python::RegisterShardWriter(module);
   python::RegisterFreshView(module);
+  python::RegisterSharding(module);
   module.attr("VERSION") = JAVELIN_VERSION;
 }

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "javelin/memwal/sealing.h"
 #include "javelin/memwal/shard_writer.h"
 #include "src/arrow_bridge.h"
 #include "src/mem_wal.h"
@@ -89,6 +90,28 @@ void WaitFor(const Writer& self, arrow::Status (ShardWriter::*call)()) {
   });
 }
 
+using Manifest = memwal::ShardManifest;
+using ShardCall = arrow::Result<Manifest> (*)(const Dataset&, const std::string&);
+
+nb::dict WaitForManifest(const std::shared_ptr<Session>& session, std::function<arrow::Result<Manifest>()> work) {
+  return ToDict(WaitInSlices<Manifest>(session, std::move(work)));
+}
+
+// `call` of a shard of the table.
+template <ShardCall call>
+nb::dict OfShard(const Handle<Dataset>& self, const std::string& shard_id) {
+  return WaitForManifest(self.session(), [dataset = self.object(), shard_id] { return call(*dataset, shard_id); });
+}
+
+nb::dict Seal(const Writer& self) {
+  return WaitForManifest(self.session(), [writer = self.object()] { return memwal::SealShard(*writer); });
+}
+
+nb::dict Unseal(const Writer& self) {
+  return WaitForManifest(
+      self.session(), [writer = self.object()] { return memwal::UnsealShard(writer->dataset(), writer->shard_id()); });
+}
+
 constexpr uint64_t kNanosecondsPerMillisecond = 1'000'000;
 
 nb::dict Stats(const Writer& self) {
@@ -158,6 +181,8 @@ void RegisterTicket(nb::module_& module) {
 void RegisterShardWriter(nb::module_& module) {
   RegisterTicket(module);
   module.def("open_shard_writer", &Open, nb::arg("dataset"), nb::arg("shard_id"), nb::arg("options"));
+  module.def("seal_shard", &OfShard<memwal::SealShard>, nb::arg("dataset"), nb::arg("shard_id"));
+  module.def("unseal_shard", &OfShard<memwal::UnsealShard>, nb::arg("dataset"), nb::arg("shard_id"));
   nb::class_<Writer>(module, "ShardWriter", "Streams rows into one shard.")
       .def(
           "put", [](const Writer& self, const nb::object& data) { return Send(self, data, &ShardWriter::PutAsync); },
@@ -169,6 +194,8 @@ void RegisterShardWriter(nb::module_& module) {
       .def("flush_wal", [](const Writer& self) { WaitFor(self, &ShardWriter::FlushWal); })
       .def("flush", [](const Writer& self) { WaitFor(self, &ShardWriter::Flush); })
       .def("close", [](const Writer& self) { WaitFor(self, &ShardWriter::Close); })
+      .def("seal", &Seal)
+      .def("unseal", &Unseal)
       .def("abort",
            [](const Writer& self) {
              ShardWriter& writer = *self;

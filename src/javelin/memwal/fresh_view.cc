@@ -127,7 +127,10 @@ class Assembly {
     if (memory != nullptr) {
       for (const MemTableView& view : memory->tables) {
         oldest_in_memory = view.generation;
-        if (view.visible_rows > 0) sources.push_back(MakeMemTableSource(view));
+        if (view.visible_rows == 0) continue;
+        sources.push_back(MakeMemTableSource(view));
+        tiers_.push_back(fmt::format("MemTable of shard {}: generation {}, {} rows", shard.ToString(), view.generation,
+                                     view.visible_rows));
       }
     }
     const Generation compacted = details_.has_value() ? details_->CompactedThrough(shard) : Generation(0);
@@ -139,6 +142,8 @@ class Assembly {
       if (oldest_in_memory.has_value() && sstable.generation >= *oldest_in_memory) continue;
       sources.push_back(
           MakeSsTableSource(cache_, base_->location().store, JoinKey(paths.shard_folder, sstable.path), key_));
+      tiers_.push_back(
+          fmt::format("SSTable of shard {}: generation {}, {}", shard.ToString(), sstable.generation, sstable.path));
     }
     if (!sources.empty()) shards_.push_back(std::move(sources));
   }
@@ -153,6 +158,8 @@ class Assembly {
       ARROW_ASSIGN_OR_RAISE(view->keys, index::KeyEncoder::Make(std::move(types)));
     }
     view->only_base = shards_.empty();
+    view->tiers = std::move(tiers_);
+    view->tiers.push_back(fmt::format("Base table: version {}", base_->version()));
     auto base = MakeBaseSource(base_, view->keys, view->key_names);
     view->fold = std::make_unique<query::Fold>(std::move(shards_), std::move(base), view->keys.has_value());
     return view;
@@ -164,10 +171,14 @@ class Assembly {
   const std::shared_ptr<SsTableCache> cache_;
   std::optional<table::MemWalDetails> details_;
   std::vector<query::Shard> shards_;
+  std::vector<std::string> tiers_;
 };
 
+// `others`: shards that are not among the manifests.
 arrow::Result<std::shared_ptr<FreshView::Impl>> Assemble(const std::vector<ShardMemory>& shards,
-                                                         const Manifests& manifests, std::shared_ptr<Dataset> base) {
+                                                               const Manifests& manifests,
+                                                               std::shared_ptr<Dataset> base,
+                                                               const std::vector<ShardSnapshot>& others = {}) {
   ARROW_RETURN_NOT_OK(CheckNotOvertaken(manifests, shards));
   Assembly assembly(base);
   ARROW_RETURN_NOT_OK(assembly.Start());
@@ -175,6 +186,7 @@ arrow::Result<std::shared_ptr<FreshView::Impl>> Assemble(const std::vector<Shard
   for (const ShardManifest& manifest : manifests) {
     assembly.AddShard(manifest.shard_id, manifest.sstables, FindMemory(shards, manifest.shard_id));
   }
+  for (const ShardSnapshot& snapshot : others) assembly.AddShard(snapshot.shard, snapshot.sstables, nullptr);
   return assembly.Finish();
 }
 
@@ -210,15 +222,19 @@ arrow::Result<std::shared_ptr<FreshView>> FreshView::Open(const Dataset& dataset
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 
-arrow::Result<std::shared_ptr<FreshView>> FreshView::OpenForWriter(const ShardWriter& writer) {
+arrow::Result<std::shared_ptr<FreshView>> FreshView::OpenForWriter(const ShardWriter& writer,
+                                                                   const std::vector<ShardSnapshot>& others) {
   ARROW_RETURN_NOT_OK(writer.dataset().session()->runtime().CheckProcess());
+  ARROW_RETURN_NOT_OK(CheckSnapshots(others));
   const std::shared_ptr<WriterState> state = writer.state();
   ARROW_ASSIGN_OR_RAISE(auto tables, state->Snapshot());
   ARROW_ASSIGN_OR_RAISE(auto manifest, writer.manifest_store()->Latest());
   if (!manifest.has_value()) return NotFound("shard {} has no manifest any more", writer.shard_id());
   ARROW_ASSIGN_OR_RAISE(auto base, writer.dataset().CheckoutLatest());
   const ShardMemory memory{manifest->shard_id, state, std::move(tables)};
-  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble({memory}, {*std::move(manifest)}, std::move(base)));
+  std::vector<ShardSnapshot> foreign = others;
+  std::erase_if(foreign, [&](const ShardSnapshot& snapshot) { return snapshot.shard == memory.shard; });
+  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble({memory}, {*std::move(manifest)}, std::move(base), foreign));
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 
@@ -232,6 +248,7 @@ arrow::Result<std::shared_ptr<FreshView>> FreshView::OfSnapshots(std::shared_ptr
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 
+const std::vector<std::string>& FreshView::tiers() const { return impl_->tiers; }
 const Dataset& FreshView::base() const { return *impl_->base; }
 std::shared_ptr<arrow::Schema> FreshView::arrow_schema() const { return impl_->base->arrow_schema(); }
 

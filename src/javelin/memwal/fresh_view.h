@@ -35,8 +35,10 @@ class FreshView {
   // of all shards and the live writers of this session; rows that lie only in the log of another process are not seen.
   // Fenced: a writer of this session was overtaken. Opens no SSTable yet.
   static arrow::Result<std::shared_ptr<FreshView>> Open(const Dataset& dataset);
-  // The same with just one writer's shard on top of the base.
-  static arrow::Result<std::shared_ptr<FreshView>> OpenForWriter(const ShardWriter& writer);
+  // The same with just one writer's shard on top of the base, and what others listed of further shards. A snapshot of
+  // the writer's own shard counts for nothing: the writer knows better. InvalidInput as in OfSnapshots.
+  static arrow::Result<std::shared_ptr<FreshView>> OpenForWriter(const ShardWriter& writer,
+                                                                 const std::vector<ShardSnapshot>& others = {});
   // This version of the base with these SSTables on top, without memory. Those that the base holds already count no
   // more. InvalidInput: a generation of 0 or twice, a shard twice, a path that is no folder name. No request.
   static arrow::Result<std::shared_ptr<FreshView>> OfSnapshots(std::shared_ptr<Dataset> base,
@@ -57,6 +59,8 @@ class FreshView {
   // shows it. Asks the store (context T). InvalidInput on a view that is not one of all shards, as Open makes it.
   arrow::Result<std::vector<UnseenLog>> UnseenLogs() const;
 
+  // What is read, one line each, newest first, the base last.
+  const std::vector<std::string>& tiers() const;
   const Dataset& base() const;
   std::shared_ptr<arrow::Schema> arrow_schema() const;
 
