@@ -23,6 +23,15 @@ struct InspectOptions {
 // Schema, versions, fragments, indexes, MemWAL details and the state of every shard. Claims nothing.
 arrow::Status Inspect(const std::shared_ptr<Session>& session, const InspectOptions& options);
 
+struct WalOptions {
+  std::string uri;
+  std::string shard;
+  bool json = false;
+};
+// The manifest versions and log entries of a shard. Claims nothing. What does not decode or is missing is shown in its
+// place; the first such fault is returned after all was printed.
+arrow::Status Wal(const std::shared_ptr<Session>& session, const WalOptions& options);
+
 struct RowOptions {
   std::string uri;
   std::optional<std::vector<std::string>> columns;

@@ -100,22 +100,11 @@ Json MemWalJson(const table::MemWalDetails& details) {
 }
 
 Json ShardJson(const ShardState& state) {
-  const memwal::ShardManifest& manifest = state.manifest;
-  Json sstables = Json::array();
-  for (const memwal::SsTableEntry& entry : manifest.sstables) {
-    sstables.push_back({{"generation", entry.generation.value()},
-                        {"path", entry.path},
-                        {"physical_rows", entry.physical_rows ? Json(*entry.physical_rows) : Json(nullptr)}});
-  }
-  return {{"shard_id", manifest.shard_id.ToString()},
-          {"status", manifest.status == memwal::ShardStatus::kSealed ? "sealed" : "active"},
-          {"manifest_version", manifest.version.value()},
-          {"writer_epoch", manifest.writer_epoch.value()},
-          {"current_generation", manifest.current_generation.value()},
-          {"replay_after", manifest.replay_after.value()},
-          {"wal_tip", state.tip.value()},
-          {"wal_backlog_entries", state.backlog()},
-          {"sstables", std::move(sstables)}};
+  Json shard = {{"shard_id", state.manifest.shard_id.ToString()}};
+  shard.update(ManifestJson(state.manifest));
+  shard["wal_tip"] = state.tip.value();
+  shard["wal_backlog_entries"] = state.backlog();
+  return shard;
 }
 
 arrow::Result<Json> Describe(const Dataset& dataset) {
@@ -184,10 +173,16 @@ void PrintText(const Json& document) {
   });
   PrintMemWal(document["mem_wal"]);
   PrintSection("shards", document["shards"], [](const Json& shard) {
-    return fmt::format("{}: {}, epoch {}, generation {}, replay after {}, log tip {}, backlog {} entries, {} SSTables",
-                       Text(shard["shard_id"]), Text(shard["status"]), Text(shard["writer_epoch"]),
-                       Text(shard["current_generation"]), Text(shard["replay_after"]), Text(shard["wal_tip"]),
-                       Text(shard["wal_backlog_entries"]), shard["sstables"].size());
+    std::string text =
+        fmt::format("{}: {}, epoch {}, generation {}, replay after {}, log tip {}, backlog {} entries, {} SSTables",
+                    Text(shard["shard_id"]), Text(shard["status"]), Text(shard["writer_epoch"]),
+                    Text(shard["current_generation"]), Text(shard["replay_after"]), Text(shard["wal_tip"]),
+                    Text(shard["wal_backlog_entries"]), shard["sstables"].size());
+    for (const Json& sstable : shard["sstables"]) {
+      text += fmt::format("\n    generation {}: {} rows, {} bytes in memory, {}", Text(sstable["generation"]),
+                          Text(sstable["physical_rows"]), Text(sstable["in_memory_bytes"]), Text(sstable["path"]));
+    }
+    return text;
   });
 }
 

@@ -110,6 +110,13 @@ int Main(int argc, char** argv) {
   inspect_command->add_flag("--json", inspect.json, "Print one JSON object");
   inspect_command->footer(kFooter);
 
+  WalOptions wal;
+  CLI::App* wal_command = app.add_subcommand("wal", "List the manifest versions and log entries of a shard");
+  wal_command->add_option("URI", wal.uri, "The table")->required();
+  wal_command->add_option("SHARD", wal.shard, "Id of the shard, as `javelin inspect` shows it")->required();
+  wal_command->add_flag("--json", wal.json, "Print one JSON object");
+  wal_command->footer(kFooter);
+
   ScanCommandOptions scan;
   CLI::App* scan_command = app.add_subcommand("scan", "Print rows of a table");
   AddRowOptions(*scan_command, scan.rows);
@@ -149,6 +156,7 @@ int Main(int argc, char** argv) {
   if (!ready.ok()) return Report(ready);
   const auto session = Session::Make();
   if (inspect_command->parsed()) return Report(Inspect(session, inspect));
+  if (wal_command->parsed()) return Report(Wal(session, wal));
   if (scan_command->parsed()) return Report(Scan(session, scan));
   if (compact_command->parsed()) return Report(Compact(session, compact));
   return Report(Get(session, get));

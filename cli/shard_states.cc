@@ -9,6 +9,8 @@ namespace javelin::cli {
 
 namespace {
 
+Json OrNull(const std::optional<uint64_t>& number) { return number.has_value() ? Json(*number) : Json(nullptr); }
+
 arrow::Result<WalPosition> FindTip(const Dataset& dataset, std::shared_ptr<memwal::ShardManifestStore> manifests) {
   const StoreLocation& location = dataset.location();
   memwal::WalTailer tailer(dataset.session()->resources(), location.store, std::move(manifests), location.root);
@@ -30,6 +32,22 @@ arrow::Result<std::vector<ShardState>> ReadShardStates(const Dataset& dataset) {
     states.push_back({*std::move(manifest), tip});
   }
   return states;
+}
+
+Json ManifestJson(const memwal::ShardManifest& manifest) {
+  Json sstables = Json::array();
+  for (const memwal::SsTableEntry& entry : manifest.sstables) {
+    sstables.push_back({{"generation", entry.generation.value()},
+                        {"path", entry.path},
+                        {"physical_rows", OrNull(entry.physical_rows)},
+                        {"in_memory_bytes", OrNull(entry.in_memory_bytes)}});
+  }
+  return {{"manifest_version", manifest.version.value()},
+          {"status", manifest.status == memwal::ShardStatus::kSealed ? "sealed" : "active"},
+          {"writer_epoch", manifest.writer_epoch.value()},
+          {"current_generation", manifest.current_generation.value()},
+          {"replay_after", manifest.replay_after.value()},
+          {"sstables", std::move(sstables)}};
 }
 
 }  // namespace javelin::cli

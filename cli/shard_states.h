@@ -6,6 +6,7 @@
 
 #include <arrow/result.h>
 
+#include "cli/json_values.h"
 #include "javelin/dataset/dataset.h"
 #include "javelin/memwal/shard_manifest.h"
 
@@ -21,5 +22,8 @@ struct ShardState {
 
 // All shards, sorted by id. Empty if the table never had one.
 arrow::Result<std::vector<ShardState>> ReadShardStates(const Dataset& dataset);
+
+// What a version of a shard manifest says.
+Json ManifestJson(const memwal::ShardManifest& manifest);
 
 }  // namespace javelin::cli

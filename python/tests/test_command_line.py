@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import pathlib
 import subprocess
 
 import pyarrow as pa
@@ -87,6 +88,90 @@ def test_inspect_leaves_a_writer_alone(table, uri, writer):
     writer.put(rows([4]))
     assert json.loads(output("inspect", uri, "--json"))["shards"][0]["writer_epoch"] == writer.epoch
     writer.put(rows([5]))
+
+
+def test_inspect_shows_sstables(table, uri, shard):
+    for ids in ([4, 5], [6]):
+        with table.mem_wal_writer(shard, commit_mode="eager") as writer:
+            writer.put(rows(ids))
+    (state,) = json.loads(output("inspect", uri, "--json"))["shards"]
+    manifest = writer.refresh_manifest()
+    assert state["sstables"] == [
+        {name: sstable[name] for name in ("generation", "path", "physical_rows", "in_memory_bytes")} for sstable in manifest["sstables"]
+    ]
+    assert [(sstable["generation"], sstable["physical_rows"]) for sstable in state["sstables"]] == [(1, 2), (2, 1)]
+    assert all(sstable["in_memory_bytes"] > 0 for sstable in state["sstables"]) and state["wal_backlog_entries"] == 0
+    text = output("inspect", uri)
+    assert "2 SSTables" in text and "generation 1: 2 rows, " in text and state["sstables"][1]["path"] in text
+    table.seal_shard(shard)
+    assert json.loads(output("inspect", uri, "--json"))["shards"][0]["status"] == "sealed"
+
+
+# ---- wal ----
+
+
+def test_wal_as_json(logged, uri, shard):
+    with logged.mem_wal_writer(shard, commit_mode="eager") as writer:
+        writer.put(rows([6, 7]))
+    files = {path.name: path for path in pathlib.Path(uri, "_mem_wal", shard, "wal").iterdir()}
+    sizes = [files[f"{n:064b}"[::-1] + ".arrow"].stat().st_size for n in range(1, 5)]
+    before = {path: path.stat().st_mtime_ns for path in pathlib.Path(uri).rglob("*")}
+    document = json.loads(output("wal", uri, shard, "--json"))
+    assert {path: path.stat().st_mtime_ns for path in pathlib.Path(uri).rglob("*")} == before, "it only reads"
+    assert document["shard_id"] == shard
+    entry = {"position": 1, "writer_epoch": 1, "generation": 1, "rows": 1, "batches": 1, "bytes": sizes[0], "sentinel": False}
+    assert document["entries"] == [
+        entry,
+        {**entry, "position": 2, "bytes": sizes[1]},
+        {"position": 3, "writer_epoch": 2, "generation": None, "rows": 0, "batches": 0, "bytes": sizes[2], "sentinel": True},
+        {**entry, "position": 4, "writer_epoch": 2, "rows": 2, "bytes": sizes[3]},
+    ]
+    manifest = writer.refresh_manifest()
+    assert [version["manifest_version"] for version in document["manifests"]] == list(range(1, manifest["version"] + 1))
+    assert document["manifests"][0] == {"manifest_version": 1, "status": "active", "writer_epoch": 1, "current_generation": 1,
+                                        "replay_after": 0, "sstables": []}
+    newest = document["manifests"][-1]
+    assert (newest["replay_after"], newest["current_generation"], newest["sstables"][0]["physical_rows"]) == (4, 2, 4)
+
+
+def test_wal_as_text(logged, uri, shard):
+    logged.seal_shard(shard)
+    lines = output("wal", uri, shard).splitlines()
+    assert lines[0] == "manifest versions (3)" and lines[1].startswith("  1: active, epoch 1, generation 1, replay after 0")
+    assert lines[3].startswith("  3: sealed, epoch 2") and lines[4] == "log entries (3)"
+    assert lines[5].startswith("  1: epoch 1, generation 1, 1 rows, ") and lines[7].startswith("  3: epoch 2, fence sentinel, ")
+
+
+def test_wal_leaves_a_writer_alone(table, uri, writer):
+    writer.put(rows([4]))
+    assert len(json.loads(output("wal", uri, writer.shard_id, "--json"))["entries"]) == 1
+    writer.put(rows([5]))
+
+
+def test_wal_shows_what_is_wrong_in_its_place_and_fails(logged, uri, shard):
+    with logged.mem_wal_writer(shard, commit_mode="eager") as writer:
+        writer.put(rows([6]))
+    wal = pathlib.Path(uri, "_mem_wal", shard, "wal")
+    names = [f"{n:064b}"[::-1] + ".arrow" for n in range(5)]
+    (wal / (names[1] + ".tmp")).write_bytes(b"left behind")
+    (wal / names[2]).unlink()
+    (wal / names[4]).write_bytes(b"torn")
+    result = run("wal", uri, shard, "--json")
+    assert result.returncode == 1 and result.stderr.startswith("error: WalGap: ") and result.stderr.count("\n") == 1
+    entries = json.loads(result.stdout)["entries"]
+    assert [entry["position"] for entry in entries] == [1, 2, 3, 4]
+    assert entries[1]["error"].startswith("WalGap") and entries[3]["error"].startswith("WalCorrupt")
+    manifest = pathlib.Path(uri, "_mem_wal", shard, "manifest", f"{1:064b}"[::-1] + ".binpb")
+    manifest.write_bytes(b"\xff")
+    result = run("wal", uri, shard)
+    assert result.returncode == 1 and result.stderr.startswith("error: Corruption: ")
+    assert "  1: Corruption: " in result.stdout and "  2: active" in result.stdout
+
+
+def test_wal_of_no_shard(table, uri, tmp_path):
+    assert_fails(["wal", uri, "no uuid"], "InvalidInput")
+    assert_fails(["wal", uri, "00000000-0000-4000-8000-000000000000"], "NotFound")
+    assert_fails(["wal", tmp_path / "none.lance", "00000000-0000-4000-8000-000000000000"], "NotFound")
 
 
 # ---- scan ----
@@ -240,7 +325,7 @@ def test_failures(table, uri, tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [[], ["nope"], ["scan"], ["get", "x"], ["scan", "x", "--format", "xml"], ["scan", "x", "--limit", "-1"], ["scan", "x", "--limit", "many"],
-     ["inspect", "x", "y"], ["inspect", "x", "--nope"]],
+     ["inspect", "x", "y"], ["inspect", "x", "--nope"], ["wal", "x"], ["wal", "x", "y", "z"]],
 )
 def test_wrong_usage(arguments):
     result = run(*arguments)
@@ -263,8 +348,8 @@ def test_wrong_usage_says_what_to_give(arguments, words):
 
 def test_help_and_version():
     text = output("--help")
-    assert all(word in text for word in ("inspect", "scan", "get", "Exit code"))
-    for command, words in {"inspect": ["--json"], "scan": ["--columns", "--limit", "--offset", "--format", "--base", "jsonl"],
+    assert all(word in text for word in ("inspect", "wal", "scan", "get", "Exit code"))
+    for command, words in {"inspect": ["--json"], "wal": ["SHARD", "--json"], "scan": ["--columns", "--limit", "--offset", "--format", "--base", "jsonl"],
                            "get": ["KEY", "--columns", "--format"]}.items():
         text = output(command, "--help")
         assert all(word in text for word in words) and "Exit code" in text
