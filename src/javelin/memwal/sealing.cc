@@ -36,11 +36,9 @@ arrow::Result<ShardManifest> CommitStatus(ShardManifestStore& manifests, Epoch e
 
 arrow::Result<ShardManifest> SealShard(const Dataset& dataset, const std::string& shard_id) {
   ARROW_ASSIGN_OR_RAISE(const ManifestStorePtr manifests, ManifestsOf(dataset, shard_id));
-  ARROW_ASSIGN_OR_RAISE(ShardManifest tip, Tip(*manifests, dataset));
-  if (tip.status == ShardStatus::kSealed) return tip;
-  const std::optional<ShardManifest> seen = tip;
-  const auto claimed = manifests->ClaimEpoch(tip.shard_spec_id, &seen);
-  // Another sealer was faster: that is what was wanted.
+  ARROW_ASSIGN_OR_RAISE(const std::optional<ShardManifest> seen, Tip(*manifests, dataset));
+  const auto claimed = manifests->ClaimEpoch(seen->shard_spec_id, &seen);
+  // It was sealed before, or another sealer was faster: that is what was wanted.
   if (HasKind(claimed.status(), ErrorKind::kSealed)) return Tip(*manifests, dataset);
   ARROW_RETURN_NOT_OK(claimed);
   // A manifest alone does not stop the writer that was: it looks there only now and then. What it appends next must

@@ -135,6 +135,66 @@ TEST(Sealing, WhatCannotBeSealed) {
   });
 }
 
+// Right before our put of this manifest version arrives, others have written these.
+void OvertakeAt(World& world, uint64_t version, std::vector<ShardManifest> others) {
+  world.fault = [&world, version, others, done = false](const RequestHit& hit) mutable -> std::optional<RequestFault> {
+    if (!done && hit.method == "put_if_absent" && hit.key == ManifestKey(version)) {
+      done = true;
+      for (const auto& other : others) {
+        EXPECT_TRUE(world.store->raw().Put(ManifestKey(other.version.value()), EncodeShardManifest(other)).ok());
+      }
+    }
+    return RequestFault::kNone;
+  };
+}
+ShardManifest Successor(const ShardManifest& base, uint64_t epoch, ShardStatus status) {
+  ShardManifest next = base.NextVersion();
+  next.writer_epoch = Epoch(epoch);
+  next.status = status;
+  return next;
+}
+
+TEST(Sealing, AnotherSealerWasFaster) {
+  World world;
+  PutTwo(world);
+  world.Run([&](Process& process) {
+    const auto claimed = Successor(Newest(process), 2, ShardStatus::kActive);
+    const auto sealed = Successor(claimed, 2, ShardStatus::kSealed);
+    OvertakeAt(world, 2, {claimed, sealed});
+    EXPECT_EQ(Must(SealShard(*process.Table(), kShard)), sealed);
+    EXPECT_EQ(Newest(process), sealed);
+  });
+}
+
+TEST(Sealing, AWriterThatClaimsMeanwhileWins) {
+  World world;
+  PutTwo(world);
+  world.Run([&](Process& process) {
+    const auto rival = Successor(Newest(process), 2, ShardStatus::kActive);
+    OvertakeAt(world, 2, {rival});
+    ExpectError(SealShard(*process.Table(), kShard).status(), ErrorKind::kClaimLost, kShard);
+    // Between our claim (version 3) and our seal.
+    const auto next = Successor(Successor(rival, 3, ShardStatus::kActive), 4, ShardStatus::kActive);
+    OvertakeAt(world, 4, {next});
+    ExpectError(SealShard(*process.Table(), kShard).status(), ErrorKind::kFencedPeerClaimedEpoch, kShard);
+    EXPECT_EQ(Newest(process), next);
+  });
+}
+
+// Somebody else unsealed, and a writer opened at once.
+TEST(Sealing, UnsealedByAnotherMeanwhile) {
+  World world;
+  PutTwo(world);
+  world.Run([&](Process& process) {
+    const auto sealed = Must(SealShard(*process.Table(), kShard));
+    const auto unsealed = Successor(sealed, 2, ShardStatus::kActive);
+    const auto claimed = Successor(unsealed, 3, ShardStatus::kActive);
+    OvertakeAt(world, sealed.version.value() + 1, {unsealed, claimed});
+    EXPECT_EQ(Must(UnsealShard(*process.Table(), kShard)), claimed);
+    EXPECT_EQ(Newest(process), claimed);
+  });
+}
+
 // SE1: the claim is done, the seal is not. The old writer is fenced, the shard is not sealed.
 TEST(Sealing, ACrashBeforeTheSealLeavesAnActiveShard) {
   for (const std::string step : {"open.claimed", "open.sentinel_written", "seal.fenced"}) {
