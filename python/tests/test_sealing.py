@@ -40,6 +40,22 @@ def test_the_writer_at_work_is_fenced(table, uri, shard):
         assert ids_of(writer.lsm_scanner().to_table()) == [1, 2, 3, 4], "what was acknowledged before the seal is there"
 
 
+def test_a_writer_of_the_same_session_is_fenced_too(table, shard):
+    writer = table.mem_wal_writer(shard, commit_mode="eager")
+    writer.put(rows([4]))
+    table.seal_shard(shard)
+    with pytest.raises(javelin.errors.FencedPeerClaimedEpoch):
+        writer.put(rows([5]))
+    with pytest.raises(javelin.errors.Fenced):
+        table.fresh()  # the session's own writer holds rows that may not be shown
+    with pytest.raises(javelin.errors.Fenced):
+        writer.close()
+    assert ids_of(table.fresh().to_table()) == [1, 2, 3], "row 4 is in the log, for the writer after an unseal"
+    table.unseal_shard(shard)
+    with table.mem_wal_writer(shard) as writer:
+        assert ids_of(writer.lsm_scanner().to_table()) == [1, 2, 3, 4]
+
+
 def test_a_writer_seals_its_own_shard(table, shard):
     writer = table.mem_wal_writer(shard, commit_mode="eager")
     writer.put(rows([4]))

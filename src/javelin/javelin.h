@@ -12,7 +12,9 @@
 #include "javelin/memwal/compactor.h"     // moves flushed rows of shards into the table
 #include "javelin/memwal/fresh_view.h"    // the table and what live writers hold above it, as one
 #include "javelin/memwal/initialize.h"    // turns MemWAL on for a table
+#include "javelin/memwal/sealing.h"       // shards that take no writer any more
 #include "javelin/memwal/shard_writer.h"  // streams rows into one shard
+#include "javelin/memwal/sharding.h"      // which shard a row belongs to
 #include "javelin/memwal/wal_tailer.h"    // follows the log of a shard without claiming it
 #include "javelin/store/stores.h"         // stores and how a URI finds its own
 #include "javelin/table/manifest.h"       // what a version consists of

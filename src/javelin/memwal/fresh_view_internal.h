@@ -19,8 +19,8 @@ struct FreshView::Impl {
   std::optional<index::KeyEncoder> keys;  // of the base table's primary key; absent without one that can be looked up
   std::vector<std::string> key_names;     // in key order, by their names in the base schema
   std::unique_ptr<const query::Fold> fold;
-  std::vector<std::string> tiers;         // of the fold, for people
-  bool only_base = false;  // nothing lies above it
+  std::vector<std::string> tiers;  // of the fold, for people
+  bool only_base = false;          // nothing lies above it
 
   // What the view holds of the logs of the table's shards.
   struct Logs {
