@@ -109,6 +109,7 @@ class LsmScanner:
         self._limit: Optional[int] = None
         self._offset = 0
         self._with_row_address = False
+        self._with_generation = False
 
     @staticmethod
     def from_snapshots(dataset: "LanceDataset", shard_snapshots: List[ShardSnapshot]) -> "LsmScanner":
@@ -136,10 +137,16 @@ class LsmScanner:
         self._with_row_address = True
         return self
 
+    def with_memtable_gen(self) -> "LsmScanner":
+        """Add ``_memtable_gen`` (uint64): the generation of the row in its shard, 0 for rows of the base table."""
+        self._with_generation = True
+        return self
+
     def _reader(self) -> Any:
         view = self._open_view()
+        scan = view.scan_with_generation if self._with_generation else view.scan
         columns = with_key(self._columns, view.key_columns)
-        return view.scan(columns=columns, limit=self._limit, offset=self._offset, with_row_address=self._with_row_address)
+        return scan(columns=columns, limit=self._limit, offset=self._offset, with_row_address=self._with_row_address)
 
     def to_table(self) -> pa.Table:
         """The rows in memory."""

@@ -88,6 +88,7 @@ COVERED: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         "mem_wal.LsmScanner.project": ("columns",),
         "mem_wal.LsmScanner.limit": ("n", "offset"),
         "mem_wal.LsmScanner.with_row_address": (),
+        "mem_wal.LsmScanner.with_memtable_gen": (),
         "mem_wal.LsmScanner.to_table": (),
         "mem_wal.LsmScanner.to_batches": (),
         "mem_wal.LsmScanner.to_batch": (),

@@ -79,6 +79,9 @@ void RegisterFreshView(nb::module_& module) {
   module.def("open_snapshot_view", &OfSnapshots, nb::arg("dataset"), nb::arg("snapshots"));
   nb::class_<View> view(module, "FreshView", "One immutable view over the base table and its shards.");
   DefineScan(view);
+  DefineScan(view, "scan_with_generation", [](const FreshView& view, const ScanOptions& options) {
+    return view.Scan(options, /*with_generation=*/true);
+  });
   view.def("get", &Get, nb::arg("keys"), nb::arg("columns").none())
       .def("count_rows",
            [](const View& self) {

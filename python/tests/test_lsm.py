@@ -59,6 +59,12 @@ def test_scan_of_snapshots(table, snapshot):
     with_address = scanner.project(["id"]).limit().with_row_address().to_table()
     assert with_address.schema.names == ["id", "_rowaddr"]
     assert {row["id"]: row["_rowaddr"] for row in with_address.to_pylist()} == {2: None, 4: None, 3: 2}
+    with_generation = LsmScanner.from_snapshots(table, [snapshot]).with_memtable_gen().with_row_address().project(["id"])
+    assert with_generation.to_table().schema.field("_memtable_gen") == pa.field("_memtable_gen", pa.uint64(), False)
+    assert with_generation.to_table().schema.names == ["id", "_rowaddr", "_memtable_gen"]
+    assert {row["id"]: row["_memtable_gen"] for row in with_generation.to_table().to_pylist()} == {2: 2, 4: 1, 3: 0}
+    assert with_generation.limit(1, 1).to_table().num_rows == 1
+    assert LsmScanner.from_snapshots(table, []).with_memtable_gen().to_table()["_memtable_gen"].to_pylist() == [0, 0, 0]
     assert as_dict(LsmScanner.from_snapshots(table, []).to_table()) == {1: "base 1", 2: "base 2", 3: "base 3"}
 
 
@@ -157,6 +163,8 @@ def test_a_writer_reads_its_memory_its_sstables_and_other_shards(table, snapshot
         assert as_dict(both.to_table()) == {2: "second 2", 3: "memory 3", 4: "first 4", 7: "memory 7"} and both.count_rows() == 4
         writer.put(rows([8], "memory"))
         assert 8 in as_dict(both.to_table()), "each run sees what is there then"
+        generations = writer.lsm_scanner([snapshot]).with_memtable_gen().to_table().to_pylist()
+        assert {row["id"]: row["_memtable_gen"] for row in generations} == {2: 2, 3: 1, 4: 1, 7: 1, 8: 1}
         with pytest.raises(javelin.errors.InvalidInput, match="twice"):
             writer.lsm_scanner([snapshot, snapshot]).to_table()
     with table.mem_wal_writer(shard, commit_mode="eager") as writer:

@@ -238,7 +238,8 @@ def by_id(table):
 def assert_same_answers(peer, uri, listed, keys):
     """Every way to read, on both sides."""
     names = {"uri": uri, "sstables": listed}
-    for code in ("", ".project(['text'])", ".project(['score', 'id'])", ".project([])", ".with_row_address()"):
+    for code in ("", ".project(['text'])", ".project(['score', 'id'])", ".project([])", ".with_row_address()", ".with_memtable_gen()",
+                 ".project(['text']).with_memtable_gen().with_row_address()"):
         theirs = peer.value(f"scanner(uri, sstables){code}.to_table()", **names)
         found = eval(f"scanner{code}.to_table()", {"scanner": our_scanner(uri, listed)})
         assert found.schema.equals(theirs.schema), code

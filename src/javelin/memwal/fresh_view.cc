@@ -140,8 +140,8 @@ class Assembly {
     for (const SsTableEntry& sstable : sstables) {
       if (sstable.generation <= compacted) continue;
       if (oldest_in_memory.has_value() && sstable.generation >= *oldest_in_memory) continue;
-      sources.push_back(
-          MakeSsTableSource(cache_, base_->location().store, JoinKey(paths.shard_folder, sstable.path), key_));
+      sources.push_back(MakeSsTableSource(cache_, base_->location().store, JoinKey(paths.shard_folder, sstable.path),
+                                          sstable.generation, key_));
       tiers_.push_back(
           fmt::format("SSTable of shard {}: generation {}, {}", shard.ToString(), sstable.generation, sstable.path));
     }
@@ -267,8 +267,9 @@ class ViewReader final : public arrow::RecordBatchReader {
 };
 }  // namespace
 
-arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> FreshView::Scan(const ScanOptions& options) const {
-  if (impl_->only_base) return impl_->base->Scan(options);
+arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> FreshView::Scan(const ScanOptions& options,
+                                                                         bool with_generation) const {
+  if (impl_->only_base && !with_generation) return impl_->base->Scan(options);
   query::SourceScan scan;
   ARROW_ASSIGN_OR_RAISE(scan.columns, impl_->Project(options.columns));
   scan.offset = options.offset;
@@ -277,7 +278,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> FreshView::Scan(const S
   scan.batch_bytes = options.batch_bytes;
   scan.with_row_id = options.with_row_id;
   scan.with_row_address = options.with_row_address;
-  ARROW_ASSIGN_OR_RAISE(auto reader, impl_->fold->Scan(std::move(scan)));
+  ARROW_ASSIGN_OR_RAISE(auto reader, impl_->fold->Scan(std::move(scan), with_generation));
   return std::make_shared<ViewReader>(impl_, std::move(reader));
 }
 

@@ -47,7 +47,9 @@ class FreshView {
   // Newest row of every key over all sources, deleted ones left out; without a primary key every row. Columns:
   // top-level names or none = all. NotFound from the reader: an SSTable was retired and collected since; take a new
   // view.
-  arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Scan(const ScanOptions& options = {}) const;
+  // `with_generation` appends `_memtable_gen` uint64: the generation of each row within its shard, 0 in the base.
+  arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Scan(const ScanOptions& options = {},
+                                                                bool with_generation = false) const;
   // Rows of the keys that exist, in the order asked, one each (a key asked twice answers once). `keys` holds the key
   // columns by name. InvalidInput: no primary key, missing column, other type, null.
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Get(

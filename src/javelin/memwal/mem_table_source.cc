@@ -10,6 +10,8 @@ class MemTableSource final : public query::Source {
  public:
   explicit MemTableSource(MemTableView view) : view_(std::move(view)), keys_(view_.table->key_index()) {}
 
+  uint64_t generation() const override { return view_.generation.value(); }
+
   arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Scan(const query::SourceScan& scan) const override {
     auto rows = std::make_shared<MemoryRows>(scan.columns);
     auto schema = scan.OutputSchema();

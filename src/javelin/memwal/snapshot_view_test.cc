@@ -75,6 +75,26 @@ TEST(SnapshotView, NewestOfEverythingThatIsListed) {
   });
 }
 
+TEST(SnapshotView, RowsSayTheirGeneration) {
+  World world;
+  world.CreateTable(R"([[1, "base"], [2, "base"]])");
+  Publish(world, {Puts(R"([[2, "g1"], [4, "g1"]])"), Puts(R"([[4, "g2"]])")});
+  world.Run([&](Process& process) {
+    const auto view = Must(FreshView::OfSnapshots(process.Table(), {Listed(world)}));
+    const auto rows = [&](const ScanOptions& options) { return Text(*Collect(view->Scan(options, true))); };
+    EXPECT_EQ(rows({}), "4:g2:2 2:g1:1 1:base:0");
+    for (uint64_t offset = 0; offset < 5; ++offset) {
+      ScanOptions options;
+      options.columns = std::vector<std::string>{};
+      options.offset = offset;
+      options.limit = 2;
+      options.batch_rows = 1;
+      EXPECT_EQ(rows(options), std::vector<std::string>({"2 1", "1 0", "0", "", ""})[offset]);
+    }
+    EXPECT_EQ(Text(*Collect(Must(FreshView::OfSnapshots(process.Table(), {}))->Scan({}, true))), "1:base:0 2:base:0");
+  });
+}
+
 TEST(SnapshotView, SaysWhatItReadsAndAsksForNothingBefore) {
   World world;
   world.CreateTable(R"([[1, "base"]])");

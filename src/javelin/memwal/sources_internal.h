@@ -40,10 +40,11 @@ class MemoryRows {
 // What is visible of a MemTable.
 std::shared_ptr<const query::Source> MakeMemTableSource(MemTableView view);
 
-// An SSTable, opened through the cache on first use. `key`: the primary key of the base table, empty without one.
+// The SSTable of that generation, opened through the cache on first use. `key`: the primary key of the base table,
+// empty without one.
 std::shared_ptr<const query::Source> MakeSsTableSource(std::shared_ptr<SsTableCache> cache,
                                                        std::shared_ptr<ObjectStore> store, std::string folder,
-                                                       std::vector<file::Field> key);
+                                                       Generation generation, std::vector<file::Field> key);
 
 // One version of the base table; `keys` absent: no primary key. Finds keys by streaming the key columns; where the
 // table holds a key twice, the row that comes last counts. Positions are row addresses.

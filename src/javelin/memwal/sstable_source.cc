@@ -10,8 +10,14 @@ using TablePtr = std::shared_ptr<const SsTable>;
 class SsTableSource final : public query::Source {
  public:
   SsTableSource(std::shared_ptr<SsTableCache> cache, std::shared_ptr<ObjectStore> store, std::string folder,
-                std::vector<file::Field> key)
-      : cache_(std::move(cache)), store_(std::move(store)), folder_(std::move(folder)), key_(std::move(key)) {}
+                Generation generation, std::vector<file::Field> key)
+      : cache_(std::move(cache)),
+        store_(std::move(store)),
+        folder_(std::move(folder)),
+        generation_(generation),
+        key_(std::move(key)) {}
+
+  uint64_t generation() const override { return generation_.value(); }
 
   // Nothing is read before the first batch is asked for.
   arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Scan(const query::SourceScan& scan) const override {
@@ -86,14 +92,16 @@ class SsTableSource final : public query::Source {
   const std::shared_ptr<SsTableCache> cache_;
   const std::shared_ptr<ObjectStore> store_;
   const std::string folder_;
+  const Generation generation_;
   const std::vector<file::Field> key_;
 };
 }  // namespace
 
 std::shared_ptr<const query::Source> MakeSsTableSource(std::shared_ptr<SsTableCache> cache,
                                                        std::shared_ptr<ObjectStore> store, std::string folder,
-                                                       std::vector<file::Field> key) {
-  return std::make_shared<SsTableSource>(std::move(cache), std::move(store), std::move(folder), std::move(key));
+                                                       Generation generation, std::vector<file::Field> key) {
+  return std::make_shared<SsTableSource>(std::move(cache), std::move(store), std::move(folder), generation,
+                                         std::move(key));
 }
 
 }  // namespace javelin::memwal

@@ -42,6 +42,14 @@ class Gather {
   uint64_t next_ = 0;
 };
 
+std::shared_ptr<arrow::Field> GenerationField() { return arrow::field("_memtable_gen", arrow::uint64(), false); }
+
+arrow::Result<BatchPtr> WithGeneration(const BatchPtr& batch, uint64_t generation) {
+  ARROW_ASSIGN_OR_RAISE(const auto column,
+                        arrow::MakeArrayFromScalar(arrow::UInt64Scalar(generation), batch->num_rows()));
+  return batch->AddColumn(batch->num_columns(), GenerationField(), column);
+}
+
 }  // namespace
 
 Fold::Fold(std::vector<Shard> shards, std::shared_ptr<const Source> base, bool keyed)
@@ -58,7 +66,7 @@ Fold::Fold(std::vector<Shard> shards, std::shared_ptr<const Source> base, bool k
   arms_.push_back({base_.get(), BlockList(keyed ? std::move(all) : std::vector<const Source*>{})});
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Fold::Scan(SourceScan scan) const {
+arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Fold::Scan(SourceScan scan, bool with_generation) const {
   struct State {
     SourceScan scan;
     size_t arm = 0;
@@ -68,13 +76,16 @@ arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Fold::Scan(SourceScan s
   const uint64_t batch_rows = scan.batch_rows;
   const auto limit = scan.limit;
   auto schema = scan.OutputSchema();
+  if (with_generation) {
+    ARROW_ASSIGN_OR_RAISE(schema, schema->AddField(schema->num_fields(), GenerationField()));
+  }
   auto state = std::make_shared<State>();
   state->skip = scan.offset;
   // No arm needs to deliver more than what is left of both.
   if (scan.limit.has_value()) *scan.limit += std::min(scan.offset, UINT64_MAX - *scan.limit);
   scan.offset = 0;
   state->scan = std::move(scan);
-  const auto next = [this, state]() -> arrow::Result<BatchPtr> {
+  const auto next = [this, state, with_generation]() -> arrow::Result<BatchPtr> {
     while (true) {
       if (state->reader == nullptr) {
         if (state->arm == arms_.size()) return BatchPtr();
@@ -98,6 +109,9 @@ arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Fold::Scan(SourceScan s
       const uint64_t skipped = std::min(state->skip, rows);
       state->skip -= skipped;
       if (skipped == rows) continue;
+      if (with_generation) {
+        ARROW_ASSIGN_OR_RAISE(batch, WithGeneration(batch, arms_[state->arm - 1].source->generation()));
+      }
       return batch->Slice(static_cast<int64_t>(skipped));
     }
   };

@@ -24,8 +24,9 @@ class Fold {
   Fold(const Fold&) = delete;
 
   // Rows shard by shard, newest source first, the base last. Opens a source when its turn comes. Options as in
-  // SourceScan; its `newer` is set by the fold. The fold must outlive the reader.
-  arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Scan(SourceScan scan) const;
+  // SourceScan; its `newer` is set by the fold. `with_generation` appends `_memtable_gen` uint64, what the source of a
+  // row says of itself. The fold must outlive the reader.
+  arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Scan(SourceScan scan, bool with_generation = false) const;
 
   arrow::Result<uint64_t> CountRows() const;
 

@@ -71,6 +71,9 @@ class Source {
   virtual arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(std::span<const uint64_t> positions,
                                                                   const file::Schema& columns) const = 0;
 
+  // Which generation of its shard the rows are of; 0 for a base table.
+  virtual uint64_t generation() const { return 0; }
+
   // Number of live rows while nothing hides any of them, where no row must be read for it; nullopt otherwise.
   virtual arrow::Result<std::optional<uint64_t>> KnownRows() const { return std::nullopt; }
 };
