@@ -176,9 +176,8 @@ class Assembly {
 
 // `others`: shards that are not among the manifests.
 arrow::Result<std::shared_ptr<FreshView::Impl>> Assemble(const std::vector<ShardMemory>& shards,
-                                                               const Manifests& manifests,
-                                                               std::shared_ptr<Dataset> base,
-                                                               const std::vector<ShardSnapshot>& others = {}) {
+                                                         const Manifests& manifests, std::shared_ptr<Dataset> base,
+                                                         const std::vector<ShardSnapshot>& others = {}) {
   ARROW_RETURN_NOT_OK(CheckNotOvertaken(manifests, shards));
   Assembly assembly(base);
   ARROW_RETURN_NOT_OK(assembly.Start());
