@@ -162,7 +162,7 @@ class ShardWriter:
             raise errors.Closed(f"the writer of shard {self.shard_id} is closed; open a new one")
 
     def _send(self, send: Any, source: Source, wait: bool) -> Optional[Ticket]:
-        ticket = Ticket(source.run(send))
+        ticket = Ticket(source.run(lambda stream: send(stream, wait)))
         if not wait:
             return ticket
         ticket.wait()
@@ -184,8 +184,14 @@ class ShardWriter:
         the log for the next writer. Closing again does nothing."""
         if self._closed:
             return
+        try:
+            self._core.close()
+        except KeyboardInterrupt:
+            raise  # it goes on in the background; closing again waits for it
+        except BaseException:
+            self._closed = True
+            raise
         self._closed = True
-        self._core.close()
 
     def _abort(self) -> None:
         self._closed = True

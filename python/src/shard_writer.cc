@@ -61,13 +61,14 @@ arrow::Result<Batches> ReadRows(SourceReader& source) {
 
 // Sends the rows of `data` the way of `send`; None if there are none.
 std::optional<PyTicket> Send(const Writer& self, const nb::object& data,
-                             arrow::Result<Ticket> (ShardWriter::*send)(const Batches&)) {
+                             arrow::Result<Ticket> (ShardWriter::*send)(const Batches&, ShardWriter::Room), bool wait) {
   ShardWriter& writer = *self;
   auto source = ImportStream(data);
   auto sent = WithoutGil([&]() -> arrow::Result<std::optional<Ticket>> {
     ARROW_ASSIGN_OR_RAISE(const Batches batches, ReadRows(*source));
     if (batches.empty()) return std::nullopt;
-    ARROW_ASSIGN_OR_RAISE(Ticket ticket, (writer.*send)(batches));
+    ARROW_ASSIGN_OR_RAISE(Ticket ticket,
+                          (writer.*send)(batches, wait ? ShardWriter::Room::kWait : ShardWriter::Room::kRefuse));
     return ticket;
   });
   std::optional<Ticket> ticket = Unwrap(std::move(sent));
@@ -185,12 +186,17 @@ void RegisterShardWriter(nb::module_& module) {
   module.def("unseal_shard", &OfShard<memwal::UnsealShard>, nb::arg("dataset"), nb::arg("shard_id"));
   nb::class_<Writer>(module, "ShardWriter", "Streams rows into one shard.")
       .def(
-          "put", [](const Writer& self, const nb::object& data) { return Send(self, data, &ShardWriter::PutAsync); },
-          nb::arg("data"), "A ticket, or None if there were no rows.")
+          "put",
+          [](const Writer& self, const nb::object& data, bool wait) {
+            return Send(self, data, &ShardWriter::PutAsync, wait);
+          },
+          nb::arg("data"), nb::arg("wait"), "A ticket, or None if there were no rows; `wait`: for room.")
       .def(
           "delete",
-          [](const Writer& self, const nb::object& keys) { return Send(self, keys, &ShardWriter::DeleteAsync); },
-          nb::arg("keys"), "A ticket, or None if there were no rows.")
+          [](const Writer& self, const nb::object& keys, bool wait) {
+            return Send(self, keys, &ShardWriter::DeleteAsync, wait);
+          },
+          nb::arg("keys"), nb::arg("wait"), "A ticket, or None if there were no rows; `wait`: for room.")
       .def("flush_wal", [](const Writer& self) { WaitFor(self, &ShardWriter::FlushWal); })
       .def("flush", [](const Writer& self) { WaitFor(self, &ShardWriter::Flush); })
       .def("close", [](const Writer& self) { WaitFor(self, &ShardWriter::Close); })

@@ -335,7 +335,7 @@ def test_wrong_usage(arguments):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nope"], "no command 'nope'; the commands are inspect, scan, get"),
+        (["nope"], "no command 'nope'; the commands are inspect, wal, scan, get, compact"),
         ([], "a command is missing; the commands are inspect"),
         (["scan", "x", "--format", "xml"], "--format: must be table, jsonl, csv or arrow; got 'xml'"),
         (["scan", "x", "--limit", "-1"], "--limit: must be a whole number, 0 or more; got '-1'"),

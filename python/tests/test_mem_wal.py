@@ -315,7 +315,7 @@ def test_leaving_a_with_block_hides_no_failure_inside_it(table, shard):
 def test_reprs_say_what_it_is(table, writer, uri, shard):
     assert repr(table) == f"LanceDataset({uri!r}, version=2)"
     assert repr(table.fresh()) == f"<FreshView of {uri!r} over version 2>"
-    assert shard in repr(writer) and f"epoch {writer.epoch}" in repr(writer) and shard in repr(writer.lsm_scanner())
+    assert shard in repr(writer) and f"epoch {writer.epoch}" in repr(writer)
     ticket = writer.put(rows([4]), wait=False)
     ticket.wait()
     assert repr(ticket) == "<Ticket done>"
@@ -386,3 +386,56 @@ def test_a_table_of_the_peer_with_such_columns_is_read_by_its_others(uri, shard)
     with pytest.raises(errors.NotSupported, match="'tags'"):
         sharded.mem_wal_writer(shard)
     assert sharded.fresh().unseen_log_entries() == {} and wal_entries(uri + "2", shard) == []
+
+
+def test_a_waiting_put_waits_for_room(uri, shard):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False, metadata=KEY), pa.field("text", pa.string())])
+    javelin.write_dataset(pa.table({"id": pa.array([], pa.int64()), "text": pa.array([], pa.string())}, schema=schema),
+                          uri).initialize_mem_wal(unsharded=True)
+    limits = {"max_memtable_size": 1 << 20, "max_unflushed_memtable_bytes": 4 << 20, "max_wal_flush_interval_ms": 2}
+    with javelin.dataset(uri).mem_wal_writer(shard, **limits) as writer:
+        for number in range(40):
+            writer.put([{"id": number, "text": "x" * 300_000}])
+        assert writer.stats()["put_count"] == 40
+    assert javelin.dataset(uri).fresh().count_rows() == 40
+
+
+def test_text_that_is_no_utf8_is_refused(uri, shard):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False, metadata=KEY), pa.field("text", pa.string())])
+    text = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
+    bad = pa.Table.from_arrays([pa.array([8], pa.int64()), text], schema=schema)
+    with pytest.raises(errors.InvalidInput, match="'text' holds text that is no UTF-8"):
+        javelin.write_dataset(bad, uri)
+    javelin.write_dataset(bad.slice(0, 0), uri).initialize_mem_wal(unsharded=True)
+    with javelin.dataset(uri).mem_wal_writer(shard) as writer:
+        with pytest.raises(errors.InvalidInput, match="no UTF-8"):
+            writer.put(bad)
+        writer.put([{"id": 1, "text": "h\u00e9"}])
+    assert javelin.dataset(uri).fresh().count_rows() == 1
+
+
+def test_close_after_an_interrupted_close_finishes_it(uri, shard, table, monkeypatch):
+    writer = table.mem_wal_writer(shard, durable_write=False, max_wal_flush_interval_ms=60_000)
+    writer.put(rows([100, 101]))
+    core = writer._core
+
+    class Interrupted:
+        def __getattr__(self, name):
+            return getattr(core, name)
+
+        def close(self):
+            raise KeyboardInterrupt
+
+    writer._core = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        writer.close()
+    writer._core = core
+    writer.close()
+    assert {100, 101} <= set(javelin.dataset(uri).fresh().to_table()["id"].to_pylist())
+
+
+def test_an_overwritten_table_has_no_shards(uri, shard, table):
+    with table.mem_wal_writer(shard) as writer:
+        writer.put(rows([100]))
+    javelin.write_dataset(pa.table({"a": pa.array([5], pa.int64())}), uri, mode="overwrite")
+    assert javelin.dataset(uri).fresh().to_table().to_pylist() == [{"a": 5}]

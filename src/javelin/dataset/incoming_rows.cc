@@ -75,6 +75,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> IncomingRows::Shape(const arr
     ARROW_ASSIGN_OR_RAISE(const auto column,
                           WithoutViews(batch.column(places_[static_cast<size_t>(i)]), field->type()));
     ARROW_ASSIGN_OR_RAISE(auto shaped, file::ShapeArray(*column->data(), *field, field->name()));
+    ARROW_RETURN_NOT_OK(file::CheckUtf8(*shaped, field->name()));
     if (!field->nullable() && shaped->GetNullCount() != 0)
       return InvalidInput("column '{}' has a null, which the table forbids; give every row a value", field->name());
     columns.push_back(std::move(shaped));

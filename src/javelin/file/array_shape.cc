@@ -132,4 +132,15 @@ arrow::Result<std::shared_ptr<ArrayData>> ShapeArray(const ArrayData& data, cons
   return shaped;
 }
 
+arrow::Status CheckUtf8(const ArrayData& data, const std::string& path) {
+  arrow::Status valid;
+  if (data.type->id() == Type::STRING) valid = arrow::StringArray(data.Copy()).ValidateUTF8();
+  if (data.type->id() == Type::LARGE_STRING) valid = arrow::LargeStringArray(data.Copy()).ValidateUTF8();
+  if (!valid.ok())
+    return InvalidInput("column '{}' holds text that is no UTF-8 ({}); store other bytes as binary", path,
+                        valid.message());
+  for (const auto& child : data.child_data) ARROW_RETURN_NOT_OK(CheckUtf8(*child, path));
+  return arrow::Status::OK();
+}
+
 }  // namespace javelin::file

@@ -19,4 +19,7 @@ std::shared_ptr<arrow::Field> WithoutExtensions(const std::shared_ptr<arrow::Fie
 arrow::Result<std::shared_ptr<arrow::ArrayData>> ShapeArray(const arrow::ArrayData& data, const arrow::Field& target,
                                                             const std::string& path);
 
+// InvalidInput naming `path` if text in it, at any level, is no UTF-8: others would refuse to read the whole column.
+arrow::Status CheckUtf8(const arrow::ArrayData& data, const std::string& path);
+
 }  // namespace javelin::file

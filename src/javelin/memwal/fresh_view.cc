@@ -121,7 +121,10 @@ class Assembly {
   }
   const std::vector<file::Field>& key() const { return key_; }
 
+  // A table without MemWAL was overwritten, and what its shards hold belongs to what was there before. Only a writer
+  // that is still at work shows its rows.
   void AddShard(const Uuid& shard, std::vector<SsTableEntry> sstables, const ShardMemory* memory) {
+    if (!details_.has_value() && memory == nullptr) return;
     query::Shard sources;
     std::optional<Generation> oldest_in_memory;
     if (memory != nullptr) {

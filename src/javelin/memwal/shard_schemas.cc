@@ -113,6 +113,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShardSchemas::ShapePut(const 
   for (int i = 0; i < batch.num_columns(); ++i) {
     const arrow::Field& expected = *logical_->field(i);
     ARROW_ASSIGN_OR_RAISE(auto column, file::ShapeArray(*batch.column_data(i), *storage_->field(i), expected.name()));
+    ARROW_RETURN_NOT_OK(file::CheckUtf8(*column, expected.name()));
     if (!expected.nullable()) ARROW_RETURN_NOT_OK(CheckNoNull(*column, expected.name()));
     columns.push_back(std::move(column));
   }
@@ -138,6 +139,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShardSchemas::ShapeDelete(con
                           expected.name(), found.size());
     }
     ARROW_ASSIGN_OR_RAISE(columns[key], file::ShapeArray(*keys.column_data(found[0]), expected, expected.name()));
+    ARROW_RETURN_NOT_OK(file::CheckUtf8(*columns[key], expected.name()));
     ARROW_RETURN_NOT_OK(CheckNoNull(*columns[key], expected.name()));
   }
   for (int i = 0; i + 1 < storage_->num_fields(); ++i) {

@@ -88,9 +88,13 @@ class ShardWriter {
   // Fenced, Closed. Any number of callers at once. T.
   arrow::Status Put(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches);
   arrow::Status Delete(const std::vector<std::shared_ptr<arrow::RecordBatch>>& keys);
-  // The same without waiting, for room neither: Backpressure at once.
-  arrow::Result<Ticket> PutAsync(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches);
-  arrow::Result<Ticket> DeleteAsync(const std::vector<std::shared_ptr<arrow::RecordBatch>>& keys);
+  // The same without waiting for the rows. kRefuse: not for room either, Backpressure at once. kWait: for callers that
+  // will wait for the ticket next.
+  enum class Room { kRefuse, kWait };
+  arrow::Result<Ticket> PutAsync(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches,
+                                 Room room = Room::kRefuse);
+  arrow::Result<Ticket> DeleteAsync(const std::vector<std::shared_ptr<arrow::RecordBatch>>& keys,
+                                    Room room = Room::kRefuse);
 
   // Makes everything put so far an SSTable: freezes the active MemTable and waits until no MemTable up to it is left in
   // memory. A store that is down is waited for. Fenced, Closed.

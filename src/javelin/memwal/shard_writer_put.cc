@@ -212,20 +212,20 @@ void ShardWriter::Impl::SignalSize(const MemTable& active) {
   wal.Request();
 }
 
-arrow::Result<Ticket> ShardWriter::PutAsync(const Batches& batches) {
-  return impl_->Put(batches, /*deletes=*/false, Impl::Then::kGoOn);
+arrow::Result<Ticket> ShardWriter::PutAsync(const Batches& batches, Room room) {
+  return impl_->Put(batches, /*deletes=*/false, room == Room::kWait ? Impl::Then::kWait : Impl::Then::kGoOn);
 }
-arrow::Result<Ticket> ShardWriter::DeleteAsync(const Batches& keys) {
-  return impl_->Put(keys, /*deletes=*/true, Impl::Then::kGoOn);
+arrow::Result<Ticket> ShardWriter::DeleteAsync(const Batches& keys, Room room) {
+  return impl_->Put(keys, /*deletes=*/true, room == Room::kWait ? Impl::Then::kWait : Impl::Then::kGoOn);
 }
 
 arrow::Status ShardWriter::Put(const Batches& batches) {
-  ARROW_ASSIGN_OR_RAISE(const Ticket ticket, impl_->Put(batches, /*deletes=*/false, Impl::Then::kWait));
+  ARROW_ASSIGN_OR_RAISE(const Ticket ticket, PutAsync(batches, Room::kWait));
   return ticket.Wait();
 }
 
 arrow::Status ShardWriter::Delete(const Batches& keys) {
-  ARROW_ASSIGN_OR_RAISE(const Ticket ticket, impl_->Put(keys, /*deletes=*/true, Impl::Then::kWait));
+  ARROW_ASSIGN_OR_RAISE(const Ticket ticket, DeleteAsync(keys, Room::kWait));
   return ticket.Wait();
 }
 
