@@ -1,8 +1,8 @@
 """The main job on real text, step by step; every step checks itself. Run by scripts/quickstart.
 
 Streams the speeches of Shakespeare's plays into a Lance table through a shard writer, reads them back at once, updates and
-deletes some, kills a writer process in the middle of an append, reopens, and lets the released `pylance` read the same
-table and shard. Exits non-zero if a check fails.
+deletes some, kills a writer process in the middle of an append, reopens, lets the released `pylance` read the same table
+and shard, and compacts the shard into the table. Exits non-zero if a check fails.
 """
 
 import argparse
@@ -30,6 +30,7 @@ PROGRAM = HERE.parents[1] / "build/release/cli/javelin"  # where scripts/setup b
 ROWS_IN_BASE = 2_000       # written as an ordinary table before streaming starts
 ROWS_BEFORE_KILL = 20_000  # streamed by this process; the rest by a process that is killed
 KILL_AFTER = 3_000         # acknowledged rows of that process
+MEMTABLE_ROWS = 5_000      # so that MemTables are flushed to SSTables while rows stream in
 
 
 class CheckFailed(Exception):
@@ -132,6 +133,8 @@ def stream(dataset, writer, speeches):
         check(stats["put_count"] == len(streaming.batches(speeches)), "puts were lost from the statistics")
         step.note(f"{len(speeches) / elapsed:,.0f} rows/s, {stats['put_count']} puts in {stats['wal_flush_count']} log entries, "
                   f"{stats['wal_flush_bytes'] / 1e6:.1f} MB")
+        check(stats["memtable_flush_count"] > 0, "no MemTable was flushed meanwhile")
+        step.note(f"{stats['memtable_flush_count']} MemTables flushed meanwhile")
         step.note(f"{looked_up} lookups by key right after their put, {1000 * lookup_seconds / max(looked_up, 1):.1f} ms each")
 
 
@@ -222,15 +225,28 @@ def recover(dataset, shard, speeches, expected, acknowledged):
         step.note(f"{len(rest)} rows; {len(expected)} in all, equal one by one")
 
 
-def read_with_peer(uri, shard, expected, directory):
-    with Step("the released pylance opens the same table and shard") as step:
+def read_with_peer(title, arguments, expected, directory):
+    with Step(title) as step:
         out = directory / "peer.arrow"
-        done = subprocess.run([sys.executable, HERE / "peer.py", uri, shard, out], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, HERE / "peer.py", out, *arguments], capture_output=True, text=True)
         check(done.returncode == 0, f"pylance failed:\n{done.stderr}")
         with pa.memory_map(str(out)) as source:
             check_equal(pa.ipc.open_file(source).read_all(), expected, "pylance")
         out.unlink()
         step.note(f"{done.stdout.strip()}: equal to ours one by one")
+
+
+def compact(uri, expected):
+    with Step("compact the SSTables into the base table") as step:
+        dataset = javelin.dataset(uri)
+        before = dataset.count_rows()
+        report = dataset.compact_shards()
+        (shard,) = report["shards"]
+        check(shard["generations"], "no SSTable was compacted")
+        check_equal(dataset.to_table(), expected, "the base table")
+        check_equal(dataset.fresh().to_table(), expected, "the fresh view")
+        step.note(f"{len(shard['generations'])} SSTables; the base had {before} rows and has {dataset.count_rows()} at version "
+                  f"{dataset.version}, equal one by one")
 
 
 def read_with_command_line(uri, expected):
@@ -252,7 +268,7 @@ def run(directory):
         speeches = corpus.load()
         step.note(f"{len(speeches)} speeches of {len({speech.play for speech in speeches})} plays")
     dataset = create(uri, speeches)
-    writer = dataset.mem_wal_writer(shard, commit_mode="eager")
+    writer = dataset.mem_wal_writer(shard, commit_mode="eager", max_memtable_rows=MEMTABLE_ROWS)
     stream(dataset, writer, speeches[ROWS_IN_BASE:ROWS_BEFORE_KILL])
     expected = {speech.id: speech for speech in speeches[:ROWS_BEFORE_KILL]}
     scan(dataset, expected)
@@ -260,8 +276,10 @@ def run(directory):
     writer.close()
     acknowledged = kill(uri, shard, speeches, directory)
     recover(dataset, shard, speeches, expected, acknowledged)
-    read_with_peer(uri, shard, expected, directory)
+    read_with_peer("the released pylance opens the same table and shard", [uri, shard], expected, directory)
     read_with_command_line(uri, expected)
+    compact(uri, expected)
+    read_with_peer("the released pylance reads the base table", [uri], expected, directory)
     print(f"All checks held. The table is in {os.path.relpath(table)}.")
 
 

@@ -1,5 +1,6 @@
 """Shard writers and fresh views through the package."""
 
+import shutil
 import uuid
 
 import pyarrow as pa
@@ -439,3 +440,18 @@ def test_an_overwritten_table_has_no_shards(uri, shard, table):
         writer.put(rows([100]))
     javelin.write_dataset(pa.table({"a": pa.array([5], pa.int64())}), uri, mode="overwrite")
     assert javelin.dataset(uri).fresh().to_table().to_pylist() == [{"a": 5}]
+
+
+def test_a_table_made_anew_at_the_same_place_has_nothing_of_the_old_one(uri, shard):
+    for generation in range(3):
+        shutil.rmtree(uri, ignore_errors=True)
+        javelin.write_dataset(rows([1]), uri).initialize_mem_wal(unsharded=True)
+        for step in range(generation + 1):
+            with javelin.dataset(uri).mem_wal_writer(shard) as writer:
+                writer.put(rows([100 * (generation + 1) + step]))
+        del writer
+        expected = [1, *(100 * (generation + 1) + step for step in range(generation + 1))]
+        assert sorted(javelin.dataset(uri).fresh().to_table()["id"].to_pylist()) == expected
+    shutil.rmtree(uri)
+    javelin.write_dataset(rows([7]), uri).initialize_mem_wal(unsharded=True)
+    assert javelin.dataset(uri).fresh().to_table()["id"].to_pylist() == [7]

@@ -14,7 +14,7 @@ WriterRegistry::Shard& WriterRegistry::Find(const StoreLocation& table, const Uu
   for (auto entry = begin; entry != end; ++entry) {
     if (entry->second.store.lock() == table.store) return entry->second;
   }
-  return shards_.emplace(key, Shard{table.store, {}, {}, {}})->second;
+  return shards_.emplace(key, Shard{table.store, {}, {}})->second;
 }
 
 std::shared_ptr<ShardManifestStore> WriterRegistry::ManifestStore(const StoreLocation& table, const Uuid& shard,
@@ -30,12 +30,9 @@ std::shared_ptr<ShardManifestStore> WriterRegistry::ManifestStore(const StoreLoc
   return manifests;
 }
 
-std::shared_ptr<ShardManifestStore> WriterRegistry::ReaderManifestStore(const StoreLocation& table, const Uuid& shard) {
-  std::lock_guard lock(mutex_);
-  Shard& entry = Find(table, shard);
-  if (entry.reader == nullptr)
-    entry.reader = std::make_shared<ShardManifestStore>(resources_, table.store, table.root, shard);
-  return entry.reader;
+std::shared_ptr<ShardManifestStore> WriterRegistry::ReaderManifestStore(const StoreLocation& table,
+                                                                        const Uuid& shard) const {
+  return std::make_shared<ShardManifestStore>(resources_, table.store, table.root, shard);
 }
 
 void WriterRegistry::Add(const StoreLocation& table, const std::shared_ptr<WriterState>& writer) {

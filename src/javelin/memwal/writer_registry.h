@@ -24,8 +24,9 @@ class WriterRegistry final : public SessionPart {
   std::shared_ptr<ShardManifestStore> ManifestStore(const StoreLocation& table, const Uuid& shard,
                                                     std::optional<ManifestStoreOptions> options = {});
 
-  // For those who only look: its position moves with every refresh, which the one above must not do for a reader.
-  std::shared_ptr<ShardManifestStore> ReaderManifestStore(const StoreLocation& table, const Uuid& shard);
+  // A store object of its own, for those who only look: it holds no position, so it sees what is in storage now, also
+  // where a table was removed and made anew.
+  std::shared_ptr<ShardManifestStore> ReaderManifestStore(const StoreLocation& table, const Uuid& shard) const;
 
   // The writer that now owns the shard in this session; it takes the place of one before it.
   void Add(const StoreLocation& table, const std::shared_ptr<WriterState>& writer);
@@ -39,8 +40,7 @@ class WriterRegistry final : public SessionPart {
     std::weak_ptr<ObjectStore> store;
     std::weak_ptr<ShardManifestStore> manifests;
     std::weak_ptr<WriterState> writer;
-    std::shared_ptr<ShardManifestStore> reader;  // kept for its position
-    bool unused() const { return store.expired() || (manifests.expired() && writer.expired() && reader == nullptr); }
+    bool unused() const { return manifests.expired() && writer.expired(); }
   };
   using Key = std::pair<std::string, Uuid>;  // table root, shard
 
