@@ -168,6 +168,39 @@ TEST(Flush, ACrashAtEveryStepLosesAndDoublesNothing) {
   }
 }
 
+// Any one request of a flush fails, with or without effect: it is tried again, and the rows are there once.
+TEST(Flush, EveryRequestMayFailOrLoseItsAnswer) {
+  for (const RequestFault fault : {RequestFault::kRefused, RequestFault::kLostAnswer}) {
+    bool all_met = false;
+    for (int victim = 1; !all_met; ++victim) {
+      World world;
+      world.CreateTable(R"([[1, "base"], [2, "base"]])");
+      int requests = 0;
+      bool armed = false;
+      world.fault = [&](const RequestHit&) -> std::optional<RequestFault> {
+        if (!armed || ++requests != victim) return {};
+        return fault;
+      };
+      world.Run([&](Process& process) {
+        auto writer = process.Open();
+        ASSERT_OK(writer->Put({Rows(R"([[2, "a"], [3, "a"], [3, "b"]])")}));
+        ASSERT_OK(writer->Delete({Keys("[[1]]")}));
+        armed = true;
+        SCOPED_TRACE(victim);
+        ASSERT_OK(writer->Flush());
+        armed = false;
+        all_met = requests < victim;
+        EXPECT_EQ(process.Fresh(), "2:a 3:b") << victim;
+        EXPECT_THAT(Tip(process).sstables, SizeIs(1)) << victim;
+        ASSERT_OK(writer->Put({Row(4, "c")}));
+        ASSERT_OK(writer->Close());
+      });
+      world.Run([&](Process& process) { EXPECT_EQ(process.Fresh(), "2:a 3:b 4:c") << victim; });
+      ASSERT_LT(victim, 100);
+    }
+  }
+}
+
 // A writer that was overtaken publishes nothing (FL7).
 TEST(Flush, AnOvertakenWriterPublishesNothing) {
   World world;
