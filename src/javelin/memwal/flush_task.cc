@@ -32,10 +32,9 @@ arrow::Result<std::optional<ShardManifestStore::Change>> Flush::Write(const MemT
   const WalPosition covered = too_far ? table.last_entry().Next() : table.last_entry();
   ShardManifestStore::Change change = [entry, covered](const ShardManifest& base) -> arrow::Result<ShardManifest> {
     ShardManifest next = base.NextVersion();
-    if (base.current_generation != entry.generation) {
-      return Internal("generation {} was to be published, but the shard expects generation {} by now", entry.generation,
-                      base.current_generation);
-    }
+    // An earlier attempt whose answer was lost landed since Write looked.
+    if (base.current_generation > entry.generation)
+      return RetryableConflict("generation {} was published meanwhile", entry.generation);
     next.sstables.push_back(entry);
     next.replay_after = std::max(base.replay_after, covered);
     next.wal_position_last_seen = std::max(base.wal_position_last_seen, covered);
@@ -103,6 +102,7 @@ std::shared_ptr<MemTable> FlushTask::OldestFrozen() const {
 // One look at what is to be done next. Every way out either ends the work (busy_ false) or leads here again.
 void FlushTask::Step() {
   busy_ = true;
+  hopeless_.store(false);
   if (const auto failure = state_->Usable(); !failure.ok()) return Answer(failure);
   const auto table = OldestFrozen();
   if (table == nullptr) return Answer(arrow::Status::OK());
@@ -129,6 +129,7 @@ void FlushTask::WriteAndPublish(const std::shared_ptr<MemTable>& table) {
 }
 
 void FlushTask::Published(const std::shared_ptr<MemTable>& table, const arrow::Result<ShardManifest>& committed) {
+  if (HasKind(committed.status(), ErrorKind::kRetryableConflict)) return Step();  // finds it published
   if (!committed.ok()) return Failed(committed.status());
   state_->NoteCommit(*committed);
   if (const auto lost = state_->runtime().SyncPoint("flush.published"); !lost.ok()) return Failed(lost);
@@ -154,7 +155,11 @@ void FlushTask::Failed(const arrow::Status& failure) {
   counters_->Update([](WriterStats& stats) { ++stats.memtable_flush_failures; });
   if (IsFenced(failure)) state_->Poison(failure);
   const bool hopeless = HasKind(failure, ErrorKind::kInternal) || HasKind(failure, ErrorKind::kInvalidInput);
-  if (IsFenced(failure) || hopeless || gave_up_.load() || stopped_.load()) return Answer(failure);
+  if (IsFenced(failure) || hopeless || gave_up_.load() || stopped_.load()) {
+    hopeless_.store(true);
+    state_->Wake();
+    return Answer(failure);
+  }
   const Duration pause = std::min(kLongestPause, kFirstPause * (int64_t{1} << std::min(failures_++, 11)));
   pausing_.store(true);
   state_->Wake();

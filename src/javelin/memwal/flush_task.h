@@ -22,8 +22,9 @@ class Flush {
   Flush(std::shared_ptr<WriterState> state, StoreLocation table) : state_(std::move(state)), table_(std::move(table)) {}
 
   // Checks the fence and where the shard stands, and writes the SSTable of a MemTable that is wholly durable and
-  // indexed. nullopt: the generation is published already (an earlier answer was lost). Fenced; Internal: an earlier
-  // generation is missing; store errors. Blocks; contexts T, S.
+  // indexed. nullopt: the generation is published already (an earlier answer was lost). The commit of the change ends
+  // with RetryableConflict if that turns out only then: call Write again. Fenced; Internal: an earlier generation is
+  // missing; store errors. Blocks; contexts T, S.
   arrow::Result<std::optional<ShardManifestStore::Change>> Write(const MemTable& table) const;
 
  private:
@@ -46,8 +47,8 @@ class FlushTask {
   Cell<Unit> FlushThrough(Generation last);
   // Failures are final from here on: close does not wait for a store that is down. Any context.
   void GiveUp();
-  // True while a flush that can make room is under way or waits for its turn; false while it pauses after a failure.
-  bool MayMakeRoom() const { return !pausing_.load(); }
+  // False while the flushes pause after a failure, and after one that no retry can cure.
+  bool MayMakeRoom() const { return !pausing_.load() && !hopeless_.load(); }
   // Drops what is queued, lets a running step end. Context T.
   void Stop();
 
@@ -73,6 +74,7 @@ class FlushTask {
   std::atomic<bool> stopped_{false};
   std::atomic<bool> gave_up_{false};
   std::atomic<bool> pausing_{false};
+  std::atomic<bool> hopeless_{false};  // until the next freeze tries again
   // Below: of jobs of the strand only.
   bool busy_ = false;  // a step is under way: its end starts the next one
   int failures_ = 0;   // in a row

@@ -162,8 +162,10 @@ class Opening {
       state_->durable()->RaiseTo(table->store().global_end().value());
       ARROW_ASSIGN_OR_RAISE(const auto change, flush_->Write(*table));
       if (change.has_value()) {
-        ARROW_ASSIGN_OR_RAISE(const auto committed, manifests_->CommitUpdate(state_->epoch(), *change).Get());
-        state_->NoteCommit(committed);
+        const auto committed = manifests_->CommitUpdate(state_->epoch(), *change).Get();
+        if (HasKind(committed.status(), ErrorKind::kRetryableConflict)) continue;
+        ARROW_RETURN_NOT_OK(committed);
+        state_->NoteCommit(*committed);
       }
       ARROW_RETURN_NOT_OK(resources_.runtime->SyncPoint("open.flushed"));
       replay_->DropOldest();
