@@ -154,11 +154,12 @@ void FlushTask::Failed(const arrow::Status& failure) {
   watch_.reset();
   counters_->Update([](WriterStats& stats) { ++stats.memtable_flush_failures; });
   if (IsFenced(failure)) state_->Poison(failure);
+  const arrow::Status terminal = state_->poison();  // perhaps an earlier one: the first counts
   const bool hopeless = HasKind(failure, ErrorKind::kInternal) || HasKind(failure, ErrorKind::kInvalidInput);
-  if (IsFenced(failure) || hopeless || gave_up_.load() || stopped_.load()) {
+  if (!terminal.ok() || hopeless || gave_up_.load() || stopped_.load()) {
     hopeless_.store(true);
     state_->Wake();
-    return Answer(failure);
+    return Answer(terminal.ok() ? failure : terminal);
   }
   const Duration pause = std::min(kLongestPause, kFirstPause * (int64_t{1} << std::min(failures_++, 11)));
   pausing_.store(true);
