@@ -1,4 +1,5 @@
 #include "javelin/base/error.h"
+#include "javelin/memwal/base_keys_internal.h"
 #include "javelin/memwal/sources_internal.h"
 
 namespace javelin::memwal {
@@ -73,24 +74,10 @@ class BaseSource final : public query::Source {
       if (!(*found)[i].has_value()) open.emplace(keys[i].bytes, i);
     }
     if (open.empty()) return arrow::Status::OK();
-    ScanOptions options;
-    options.columns = key_names_;
-    options.with_row_address = true;
-    ARROW_ASSIGN_OR_RAISE(const auto reader, base_->Scan(options));
-    while (true) {
-      BatchPtr batch;
-      ARROW_RETURN_NOT_OK(reader->ReadNext(&batch));
-      if (batch == nullptr) return arrow::Status::OK();
-      const auto columns = batch->columns();
-      std::vector<std::string> stored;
-      ARROW_RETURN_NOT_OK(keys_->Encode({columns.begin(), columns.end() - 1}, &stored));
-      const auto& addresses = static_cast<const arrow::UInt64Array&>(*columns.back());
-      for (size_t row = 0; row < stored.size(); ++row) {
-        const auto asked = open.find(stored[row]);
-        if (asked == open.end()) continue;
-        (*found)[asked->second] = query::FoundRow{false, addresses.Value(static_cast<int64_t>(row))};
-      }
-    }
+    return ForEachBaseKey(*base_, key_names_, *keys_, [&](const std::string& key, RowAddress address) {
+      const auto asked = open.find(key);
+      if (asked != open.end()) (*found)[asked->second] = query::FoundRow{false, address.packed()};
+    });
   }
 
   arrow::Result<BatchPtr> Take(std::span<const uint64_t> positions, const file::Schema& columns) const override {

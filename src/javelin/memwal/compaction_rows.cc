@@ -2,6 +2,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/index/key_encoding.h"
+#include "javelin/memwal/base_keys_internal.h"
 #include "javelin/query/source.h"
 
 namespace javelin::memwal {
@@ -115,31 +116,18 @@ void CompactionRows::CollectAll() {
 arrow::Status CompactionRows::FindInBase(const Dataset& base) {
   if (row_of_key_.empty() || base.manifest().fragments.empty()) return arrow::Status::OK();
   ARROW_ASSIGN_OR_RAISE(const auto encoder, EncoderOf(key_));
-  ScanOptions options;
-  options.columns.emplace();
-  for (const file::Field& field : key_) options.columns->push_back(field.name);
-  options.with_row_address = true;
-  ARROW_ASSIGN_OR_RAISE(const auto reader, base.Scan(options));
-  while (true) {
-    BatchPtr batch;
-    ARROW_RETURN_NOT_OK(reader->ReadNext(&batch));
-    if (batch == nullptr) return arrow::Status::OK();
-    const auto columns = batch->columns();
-    std::vector<std::string> stored;
-    ARROW_RETURN_NOT_OK(encoder.Encode({columns.begin(), columns.end() - 1}, &stored));
-    const auto& addresses = static_cast<const arrow::UInt64Array&>(*columns.back());
-    for (size_t i = 0; i < stored.size(); ++i) {
-      const auto found = row_of_key_.find(stored[i]);
-      if (found == row_of_key_.end()) continue;
-      Row& row = rows_[found->second];
-      const RowAddress address(addresses.Value(static_cast<int64_t>(i)));
-      if (row.deleted) {
-        masked_.push_back(address);
-      } else if (const auto earlier = std::exchange(row.in_base, address)) {
-        masked_.push_back(*earlier);
-      }
+  std::vector<std::string> names;
+  for (const file::Field& field : key_) names.push_back(field.name);
+  return ForEachBaseKey(base, names, encoder, [&](const std::string& key, RowAddress address) {
+    const auto found = row_of_key_.find(key);
+    if (found == row_of_key_.end()) return;
+    Row& row = rows_[found->second];
+    if (row.deleted) {
+      masked_.push_back(address);
+    } else if (const auto earlier = std::exchange(row.in_base, address)) {
+      masked_.push_back(*earlier);
     }
-  }
+  });
 }
 
 uint64_t CompactionRows::num_read() const {

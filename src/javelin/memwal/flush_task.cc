@@ -71,11 +71,10 @@ Cell<Unit> FlushTask::FlushThrough(Generation last) {
 
 void FlushTask::GiveUp() {
   gave_up_.store(true);
-  {
-    std::lock_guard lock(timer_mutex_);
-    if (!timer_.has_value()) return;
-  }
-  // A pause ends at once: its flush is tried a last time.
+  EndPause();  // its flush is tried a last time
+}
+
+void FlushTask::EndPause() {
   strand_.Post([this] {
     if (pausing_.exchange(false)) Step();
   });
@@ -165,11 +164,7 @@ void FlushTask::Failed(const arrow::Status& failure) {
   pausing_.store(true);
   state_->Wake();
   std::lock_guard lock(timer_mutex_);
-  timer_ = state_->runtime().At(state_->runtime().Now() + pause, [this] {
-    strand_.Post([this] {
-      if (pausing_.exchange(false)) Step();
-    });
-  });
+  timer_ = state_->runtime().At(state_->runtime().Now() + pause, [this] { EndPause(); });
 }
 
 // With a failure all who wait get it; else those whose generations are not frozen any more.

@@ -59,6 +59,7 @@ class FlushTask {
   };
 
   void Step();
+  void EndPause();
   std::shared_ptr<MemTable> OldestFrozen() const;
   void WriteAndPublish(const std::shared_ptr<MemTable>& table);
   void Published(const std::shared_ptr<MemTable>& table, const arrow::Result<ShardManifest>& committed);
