@@ -6,13 +6,17 @@
         peer.kill()
 
 Code runs in one namespace per process that has `lance` and `pa`; values cross as pickles. A failure there is PeerError here.
+`Peer("javelin")` is a process of ours of the same kind, for tests that kill it.
 """
 
+import importlib
+import os
 import pickle
 import signal
 import struct
 import subprocess
 import sys
+import time
 
 
 class PeerError(Exception):
@@ -41,8 +45,10 @@ def _receive(stream):
 
 
 class Peer:
-    def __init__(self):
-        self.process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, library="lance"):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self.process = subprocess.Popen([sys.executable, __file__, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env=environment)
 
     def __enter__(self):
         return self
@@ -53,12 +59,19 @@ class Peer:
     def _call(self, kind, code, names):
         try:
             _send(self.process.stdin, (kind, code, names))
-            status, value = _receive(self.process.stdout)
+            return self._answer()
         except (EOFError, BrokenPipeError) as failure:
             raise PeerDied(f"the peer's process ended with {self.process.wait()}") from failure
-        if status == "failed":
-            raise PeerError(*value)
-        return value
+
+    def _answer(self, reports=None):
+        while True:
+            status, value = _receive(self.process.stdout)
+            if status == "failed":
+                raise PeerError(*value)
+            if status == "done":
+                return value
+            if reports is not None:
+                reports.append(value)
 
     def run(self, code, **names):
         """Executes statements; `names` are set in the namespace first."""
@@ -68,24 +81,39 @@ class Peer:
         """Evaluates an expression and returns its (pickled) value."""
         return self._call("value", code, names)
 
-    def kill(self):
-        """Ends the process with SIGKILL: nothing of it is closed."""
+    def run_and_kill(self, code, seconds, after=0, **names):
+        """Executes statements and ends the process with SIGKILL in the middle of them: `seconds` after they called
+        `report(value)` for the `after`-th time. Returns what they reported, and True if they were done by then."""
+        _send(self.process.stdin, ("run", code, names))
+        try:
+            reports = [_receive(self.process.stdout)[1] for _ in range(after)]
+            time.sleep(seconds)
+            self._end()
+            self._answer(reports)
+            return reports, True
+        except EOFError:
+            return reports, False
+        finally:
+            self.kill()
+
+    def _end(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+
+    def kill(self):
+        """Ends the process with SIGKILL: nothing of it is closed."""
+        self._end()
         self.process.stdin.close()
         self.process.stdout.close()
 
 
-def _serve():
-    import os
-
-    import lance
+def _serve(library):
     import pyarrow as pa
 
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # prints of the library must not mix with answers
-    namespace = {"lance": lance, "pa": pa}
+    namespace = {library: importlib.import_module(library), "pa": pa, "report": lambda value: _send(answers, ("report", value))}
     while True:
         try:
             kind, code, names = _receive(sys.stdin.buffer)
@@ -104,4 +132,4 @@ def _serve():
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve(sys.argv[1])
