@@ -382,6 +382,40 @@ def test_p1_compacted_sstables_do_not_hide_newer_base_rows(tmp_path, peer, shard
     assert by_id(peer.value("scanner(uri, sstables).to_table()", uri=uri, sstables=listed))[2]["text"] == "gen1-2"
 
 
+OTHER_KEYS = {
+    "uint64": [(pa.uint64(), lambda n: 2**63 + n)],
+    "int8": [(pa.int8(), lambda n: n - 50)],
+    "large_utf8": [(pa.large_string(), lambda n: f"key {n}")],
+    "bool": [(pa.bool_(), lambda n: n == 1)],
+    "uint16 and large_utf8": [(pa.uint16(), lambda n: n // 10), (pa.large_string(), lambda n: f"b{n % 10}")],
+}
+
+
+@pytest.mark.parametrize("name", OTHER_KEYS)
+def test_p5_a_filter_that_knows_no_key_hides_none(tmp_path, peer, shard, name):
+    columns, uri, count = OTHER_KEYS[name], str(tmp_path / "t.lance"), 2 if name == "bool" else 100
+    schema = pa.schema([*(pa.field(f"k{place}", type, nullable=False, metadata={**KEY, "lance-schema:unenforced-primary-key:position": str(place)})
+                          for place, (type, _) in enumerate(columns, 1)), pa.field("n", pa.int64())])
+    table = pa.Table.from_arrays([*(pa.array([make(n) for n in range(count)], type) for type, make in columns), pa.array(range(count))],
+                                 schema=schema)
+    javelin.write_dataset(table.slice(0, 0), uri).initialize_mem_wal(unsharded=True)
+    peer.run("with lance.dataset(uri).mem_wal_writer(shard, max_wal_flush_interval_ms=5) as w: w.put(table)", uri=uri, shard=shard, table=table)
+    (sstable,) = Path(uri, "_mem_wal", shard).glob("*_gen_1")
+    assert sum(map(int.bit_count, (sstable / "bloom_filter.bin").read_bytes())) <= 8, "the peer's filter holds one entry for all keys"
+    view = javelin.dataset(uri).fresh()
+    assert view.get(table.drop(["n"]))["n"].to_pylist() == list(range(count))
+    assert sorted(view.to_table()["n"].to_pylist()) == list(range(count))
+
+
+def test_p16_a_mark_on_what_was_never_flushed_is_seen(tmp_path, peer, shard):
+    uri = str(tmp_path / "t.lance")
+    make(uri)
+    publish_here(uri, shard, put=[2, 4], tag="gen1-")
+    compact(peer, uri, shard, 9, rows(2, tag="gen1-"))
+    with pytest.raises(javelin.errors.Corruption, match="generation 9"):
+        javelin.dataset(uri).compact_shards()
+
+
 def test_p18_a_compacted_sstable_may_be_gone(tmp_path, peer, shard):
     uri = str(tmp_path / "t.lance")
     make(uri)
