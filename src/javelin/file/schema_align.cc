@@ -22,16 +22,6 @@ constexpr std::string_view kSystemPrefix = "_row";
 // nothing.
 bool IsSystemName(std::string_view name) { return name == kTombstoneName || name.starts_with(kSystemPrefix); }
 
-std::optional<FieldId> IdOf(const arrow::Field& field) {
-  if (field.metadata() == nullptr) return std::nullopt;
-  auto text = field.metadata()->Get(std::string(kFieldIdMetadata));
-  if (!text.ok()) return std::nullopt;
-  int32_t id = -1;
-  auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), id);
-  if (error != std::errc() || end != text->data() + text->size() || id < 0) return std::nullopt;
-  return FieldId(id);
-}
-
 // For each target the position of its source, or -1. Ids first; a name only finds what has no id.
 std::vector<int> MatchFields(const std::vector<std::shared_ptr<arrow::Field>>& sources,
                              const std::vector<Field>& targets, bool top_level) {
@@ -39,7 +29,7 @@ std::vector<int> MatchFields(const std::vector<std::shared_ptr<arrow::Field>>& s
   std::vector<bool> claimed(sources.size(), false);
   std::vector<std::optional<FieldId>> ids;
   for (const auto& source : sources) {
-    ids.push_back(top_level && IsSystemName(source->name()) ? std::nullopt : IdOf(*source));
+    ids.push_back(top_level && IsSystemName(source->name()) ? std::nullopt : FieldIdOf(*source));
   }
   auto match = [&](auto fits) {
     for (size_t target = 0; target < targets.size(); ++target) {
@@ -80,6 +70,16 @@ ArrayDataPtr Retype(const ArrayDataPtr& data, const TypePtr& type) {
 
 }  // namespace
 
+std::optional<FieldId> FieldIdOf(const arrow::Field& field) {
+  if (field.metadata() == nullptr) return std::nullopt;
+  auto text = field.metadata()->Get(std::string(kFieldIdMetadata));
+  if (!text.ok()) return std::nullopt;
+  int32_t id = -1;
+  auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), id);
+  if (error != std::errc() || end != text->data() + text->size() || id < 0) return std::nullopt;
+  return FieldId(id);
+}
+
 struct SchemaAlignment::Step {
   enum class Kind {
     kTake,      // the source as it is
@@ -106,7 +106,7 @@ namespace {
 bool HasOneChild(const Field& field) { return !field.children.empty() && field.type->id() != Type::STRUCT; }
 
 bool SameIds(const arrow::Field& source, const Field& target) {
-  const auto id = IdOf(source);
+  const auto id = FieldIdOf(source);
   return !id || target.id.value() < 0 || *id == target.id;
 }
 

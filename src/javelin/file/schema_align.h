@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <arrow/result.h>
@@ -16,6 +17,9 @@
 #include "javelin/file/schema.h"
 
 namespace javelin::file {
+
+// The id that a field carries in its metadata; nullopt: none, or not a number of an id.
+std::optional<FieldId> FieldIdOf(const arrow::Field& field);
 
 struct AlignOptions {
   // Values for target columns that the source lacks, by name, in place of nulls (e.g. `_tombstone` = false).

@@ -69,6 +69,7 @@ class SsTableRowsReader final : public arrow::RecordBatchReader {
 
 arrow::Result<CompactionRows> CompactionRows::Collect(std::vector<std::shared_ptr<const SsTable>> tables,
                                                       std::vector<file::Field> key) {
+  for (const auto& table : tables) ARROW_RETURN_NOT_OK(table->CheckKey(key));
   CompactionRows rows;
   rows.tables_ = std::move(tables);
   rows.key_ = std::move(key);

@@ -98,6 +98,22 @@ arrow::Status CheckKeys(const Dataset& base, const std::vector<ShardMemory>& sha
   return arrow::Status::OK();
 }
 
+// Field ids say which column is which as long as the table keeps its rules for shards. Without MemWAL it may have cast
+// a column, which then has another id, or begun anew with the same ids for other columns.
+arrow::Status CheckSameColumns(const Dataset& base, const std::vector<ShardMemory>& shards) {
+  ARROW_ASSIGN_OR_RAISE(const auto present, ShardSchemas::Make(base.schema()));
+  for (const ShardMemory& memory : shards) {
+    for (const MemTableView& table : memory.tables) {
+      if (table.table->schemas() == present) continue;
+      return NotSupported(
+          "the columns of {} were changed after MemWAL was taken off it, while shard {} has a writer; "
+          "close the writer to read the table",
+          base.uri(), memory.shard.ToString());
+    }
+  }
+  return arrow::Status::OK();
+}
+
 // Empty without a primary key that rows can be looked up by.
 std::vector<file::Field> KeyOf(const Dataset& base) {
   std::vector<file::Field> key;
@@ -120,6 +136,7 @@ class Assembly {
     return arrow::Status::OK();
   }
   const std::vector<file::Field>& key() const { return key_; }
+  bool has_mem_wal() const { return details_.has_value(); }
 
   // A table without MemWAL was overwritten, and what its shards hold belongs to what was there before. Only a writer
   // that is still at work shows its rows.
@@ -185,6 +202,7 @@ arrow::Result<std::shared_ptr<FreshView::Impl>> Assemble(const std::vector<Shard
   Assembly assembly(base);
   ARROW_RETURN_NOT_OK(assembly.Start());
   ARROW_RETURN_NOT_OK(CheckKeys(*base, shards, assembly.key()));
+  if (!assembly.has_mem_wal() && !shards.empty()) ARROW_RETURN_NOT_OK(CheckSameColumns(*base, shards));
   for (const ShardManifest& manifest : manifests) {
     assembly.AddShard(manifest.shard_id, manifest.sstables, FindMemory(shards, manifest.shard_id));
   }

@@ -1,6 +1,7 @@
 #include "javelin/memwal/mem_table.h"
 
 #include "javelin/base/error.h"
+#include "javelin/file/data_file_writer.h"
 
 namespace javelin::memwal {
 
@@ -18,6 +19,22 @@ arrow::Result<std::vector<std::string>> RowKeyEncoder::Encode(const arrow::Recor
   keys.reserve(batch.num_rows());
   ARROW_RETURN_NOT_OK(encoder_.Encode(key_columns, &keys));
   return keys;
+}
+
+arrow::Result<std::shared_ptr<const MemTableContext>> MemTableContext::Make(const file::Schema& table,
+                                                                            TableVersion version, bool durable_write,
+                                                                            std::shared_ptr<MonotonicCount> durable) {
+  ARROW_ASSIGN_OR_RAISE(auto schemas, ShardSchemas::Make(table));
+  ARROW_RETURN_NOT_OK(file::CheckWritable(table));
+  auto context = std::make_shared<MemTableContext>();
+  context->table_version = version;
+  if (schemas.has_key()) {
+    ARROW_ASSIGN_OR_RAISE(context->keys, RowKeyEncoder::Make(schemas));
+  }
+  context->schemas = std::make_shared<const ShardSchemas>(std::move(schemas));
+  context->durable_write = durable_write;
+  context->durable = std::move(durable);
+  return context;
 }
 
 MemTable::MemTable(std::shared_ptr<const MemTableContext> context, Generation generation, GlobalBatch global_offset)

@@ -36,8 +36,16 @@ class RowKeyEncoder {
   std::vector<int> columns_;
 };
 
-// What all MemTables of a writer share: schemas, key encoding, and the writer's durable cursor.
+// What the MemTables of a writer share: schemas, key encoding, and the writer's durable cursor. After a change of the
+// schema the next ones have a context of their own; the cursor stays one.
 struct MemTableContext {
+  // For rows of the table as that version has it. InvalidInput: as ShardSchemas::Make. NotSupported: a type that cannot
+  // be written, so that rows could never leave memory.
+  static arrow::Result<std::shared_ptr<const MemTableContext>> Make(const file::Schema& table, TableVersion version,
+                                                                    bool durable_write,
+                                                                    std::shared_ptr<MonotonicCount> durable);
+
+  TableVersion table_version;  // which the schemas are of
   std::shared_ptr<const ShardSchemas> schemas;
   std::optional<RowKeyEncoder> keys;  // absent without a primary key
   // A row may be read once it is durable; false: once it is indexed.
@@ -51,7 +59,7 @@ class MemTable {
 
   Generation generation() const { return generation_; }
   const ShardSchemas& schemas() const { return *context_->schemas; }
-  const MemTableContext& context() const { return *context_; }
+  const std::shared_ptr<const MemTableContext>& context() const { return context_; }
   const BatchStore& store() const { return store_; }
   const index::KeyIndex* key_index() const { return key_index_.get(); }  // nullptr without a primary key
 

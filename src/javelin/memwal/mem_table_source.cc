@@ -50,7 +50,8 @@ class MemTableSource final : public query::Source {
     if (columns.fields().empty()) {
       return arrow::RecordBatch::Make(columns.ToArrow(), static_cast<int64_t>(positions.size()), arrow::ArrayVector{});
     }
-    return arrow::ConcatenateRecordBatches(pieces);
+    ARROW_ASSIGN_OR_RAISE(const auto taken, arrow::ConcatenateRecordBatches(pieces));
+    return query::WithNullColumns(*taken, columns.ToArrow());
   }
 
   arrow::Result<std::optional<uint64_t>> KnownRows() const override {

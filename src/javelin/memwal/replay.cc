@@ -9,7 +9,8 @@ Replay::Replay(std::shared_ptr<const MemTableContext> context, const ShardManife
       first_generation_(manifest.current_generation),
       shard_(manifest.shard_id.ToString()),
       limits_(limits) {
-  tables_.tables.push_back(std::make_shared<MemTable>(context_, first_generation_, GlobalBatch(0)));
+  tables_.tables.push_back(
+      std::make_shared<MemTable>(context_, first_generation_, GlobalBatch(context_->durable->Get())));
 }
 
 arrow::Result<bool> Replay::Skips(WalPosition position, const WalEntry& entry) const {

@@ -18,6 +18,7 @@ namespace javelin::memwal {
 // any log opens under any configuration. Only entries without a generation (older writers) are cut by size.
 class Replay {
  public:
+  // Batches are numbered on from the durable cursor of the context.
   Replay(std::shared_ptr<const MemTableContext> context, const ShardManifest& manifest, FreezeLimits limits);
 
   // WalCorrupt: rows that do not fit the table. NotSupported: an entry whose blobs lie in a data file.

@@ -8,6 +8,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/file/array_shape.h"
+#include "javelin/file/schema_align.h"
 #include "javelin/index/key_encoding.h"
 
 namespace javelin::memwal {
@@ -54,18 +55,21 @@ bool SameColumnNames(const arrow::Schema& batch, const arrow::Schema& table) {
                     [](const auto& given, const auto& expected) { return given->name() == expected->name(); });
 }
 
+// A writer keeps the columns that it began with until it is told.
+constexpr std::string_view kEvolveHint = " (if the columns of the table were changed since, evolve the writer first)";
+
 // What keeps the columns of a batch from being those of the table, each once, in the same order.
 arrow::Status ColumnsDiffer(const arrow::Schema& batch, const arrow::Schema& table) {
   for (const std::string& name : table.field_names()) {
     if (!batch.GetAllFieldIndices(name).empty()) continue;
     return InvalidInput(
-        "column '{}' of the table is missing from the batch; give every column, with nulls where a row has no value",
-        name);
+        "column '{}' of the table is missing from the batch; give every column, with nulls where a row has no value{}",
+        name, kEvolveHint);
   }
   const std::vector<std::string> given = batch.field_names();
   for (const std::string& name : given) {
     if (table.GetFieldIndex(name) < 0)
-      return InvalidInput("column '{}' of the batch does not exist in the table; leave it out", name);
+      return InvalidInput("column '{}' of the batch does not exist in the table; leave it out{}", name, kEvolveHint);
     if (std::count(given.begin(), given.end(), name) > 1)
       return InvalidInput("column '{}' is in the batch more than once; give it once", name);
   }
@@ -104,6 +108,33 @@ arrow::Result<ShardSchemas> ShardSchemas::Make(const file::Schema& table_schema)
   fields.push_back(TombstoneField());
   schemas.storage_fields_ = file::Schema(std::move(fields), table_schema.metadata());
   return schemas;
+}
+
+bool operator==(const ShardSchemas& a, const ShardSchemas& b) {
+  return a.storage_fields_ == b.storage_fields_ && a.logical_->Equals(*b.logical_, /*check_metadata=*/true);
+}
+
+arrow::Status ShardSchemas::CheckSuccessor(const ShardSchemas& next) const {
+  const auto ids = [](const ShardSchemas& schemas) {
+    std::vector<FieldId> key;
+    for (const int column : schemas.key_columns_) key.push_back(schemas.storage_fields_.fields()[column].id);
+    return key;
+  };
+  if (ids(*this) != ids(next)) {
+    return InvalidInput("the primary key of the table was changed; rows of this shard are known by the old one");
+  }
+  for (int i = 0; i < next.logical_->num_fields(); ++i) {
+    if (next.logical_->field(i)->nullable()) continue;
+    const file::Field* before = storage_fields_.FindById(next.storage_fields_.fields()[i].id);
+    if (before == nullptr || logical_->GetFieldByName(before->name)->nullable()) {
+      return InvalidInput(
+          "column '{}' of the table must not be null now, but rows of this shard may have no value there",
+          next.logical_->field(i)->name());
+    }
+  }
+  file::AlignOptions options;
+  options.defaults[std::string(kTombstoneColumn)] = std::make_shared<arrow::BooleanScalar>(false);
+  return file::SchemaAlignment::Make(*storage_, next.storage_fields_, options).status();
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShardSchemas::ShapePut(const arrow::RecordBatch& batch) const {

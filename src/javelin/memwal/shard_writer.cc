@@ -24,6 +24,9 @@ arrow::Result<std::vector<MemTableView>> ShardWriter::Snapshot() const {
 }
 
 const std::string& ShardWriter::shard_id() const { return impl_->shard_id; }
+std::shared_ptr<arrow::Schema> ShardWriter::arrow_schema() const {
+  return impl_->state->resident()->active()->schemas().logical();
+}
 Epoch ShardWriter::epoch() const { return impl_->state->epoch(); }
 const Dataset& ShardWriter::dataset() const { return impl_->dataset; }
 const ResolvedWriterOptions& ShardWriter::options() const { return impl_->plan.options; }

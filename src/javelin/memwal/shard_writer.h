@@ -83,7 +83,7 @@ class ShardWriter {
                                                           const WriterOptions& options = {});
   ~ShardWriter();  // Abort()
 
-  // Rows of table.arrow_schema(), all or none. Returns when they are visible (and durable with durable_write). Errors:
+  // Rows of arrow_schema(), all or none. Returns when they are visible (and durable with durable_write). Errors:
   // InvalidInput (nothing inserted, writer healthy), Backpressure (not accepted, and no flush makes room; retry later),
   // Fenced, Closed. Any number of callers at once. T.
   arrow::Status Put(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches);
@@ -95,6 +95,16 @@ class ShardWriter {
                                  Room room = Room::kRefuse);
   arrow::Result<Ticket> DeleteAsync(const std::vector<std::shared_ptr<arrow::RecordBatch>>& keys,
                                     Room room = Room::kRefuse);
+
+  // Takes over the schema of the newest version of the table. Puts from then on give its columns; rows put before keep
+  // answering, by field id: a column added since is null in them, a renamed one keeps its values, a dropped one is
+  // gone. The active MemTable is frozen for that if it has rows. False: the writer has that schema already. Any number
+  // of callers at once. Errors, with nothing changed: InvalidInput (another primary key, a column with another type, a
+  // column that must not be null but may be null in rows of this shard), NotFound (MemWAL was taken off the table),
+  // NotSupported (a type that cannot be written), store errors; Fenced, Closed. Blocks; T.
+  arrow::Result<bool> Evolve();
+  // What rows of a put must look like now.
+  std::shared_ptr<arrow::Schema> arrow_schema() const;
 
   // Makes everything put so far an SSTable: freezes the active MemTable and waits until no MemTable up to it is left in
   // memory. A store that is down is waited for. Fenced, Closed.
@@ -113,7 +123,7 @@ class ShardWriter {
 
   const std::string& shard_id() const;
   Epoch epoch() const;
-  const Dataset& dataset() const;
+  const Dataset& dataset() const;  // as it was opened with
   const ResolvedWriterOptions& options() const;
   // What the open did not do although it was asked to, one sentence each: indexes that no MemTable mirrors, a replay
   // cursor that could not be recorded.

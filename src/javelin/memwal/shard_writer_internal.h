@@ -22,7 +22,7 @@ struct OpenPlan {
   uint32_t spec_id = 0;
   ResolvedWriterOptions options;
   FreezeLimits limits;
-  std::shared_ptr<MemTableContext> context;
+  std::shared_ptr<const MemTableContext> context;  // of the first MemTable
   std::vector<std::string> warnings;
 
   // InvalidInput, NotFound (no MemWAL on the table), NotSupported. No request.
@@ -41,22 +41,28 @@ struct ShardWriter::Impl {
   arrow::Result<Ticket> Put(const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, bool deletes, Then then);
   // Has the tasks index and append rows that are in the active MemTable.
   void HandOn(GlobalBatch target, uint64_t rows, Then then);
-  // Checks what a put was given and brings it into the storage schema; `rows` gets the number of its rows.
-  arrow::Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Shape(
-      const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, bool deletes, uint64_t* rows) const;
-  // Puts the batches into the active MemTable; what had to be frozen for that is appended to `frozen`. Takes `mutex`.
-  arrow::Result<std::shared_ptr<const Ticket::State>> Insert(
-      const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, uint64_t rows,
-      std::vector<std::shared_ptr<MemTable>>* frozen);
+  // What a put was given, and the same in the storage schema of the MemTables with that context.
+  struct Incoming {
+    const std::vector<std::shared_ptr<arrow::RecordBatch>>& given;
+    const bool deletes;
+    uint64_t rows = 0;
+    std::shared_ptr<const MemTableContext> context{};
+    std::vector<std::shared_ptr<arrow::RecordBatch>> shaped{};
+  };
+  // Checks what was given and brings it into the schema. Nothing is done where that was done for this context.
+  arrow::Status Shape(std::shared_ptr<const MemTableContext> context, Incoming* incoming) const;
+  // Puts the rows into the active MemTable; what had to be frozen for that is appended to `frozen`. Takes `mutex`.
+  arrow::Result<std::shared_ptr<const Ticket::State>> Insert(Incoming* incoming,
+                                                             std::vector<std::shared_ptr<MemTable>>* frozen);
   arrow::Result<std::shared_ptr<const Ticket::State>> InsertWhenThereIsRoom(
-      const std::vector<std::shared_ptr<arrow::RecordBatch>>& batches, uint64_t rows, Then then,
-      std::vector<std::shared_ptr<MemTable>>* frozen);
+      Incoming* incoming, Then then, std::vector<std::shared_ptr<MemTable>>* frozen);
   // Blocks while flushes can make room. False: none came, and no flush is under way that could make any.
   bool WaitForRoom();
   bool HasRoom(const ResidentSet& resident) const;
   arrow::Status CheckRoom(const ResidentSet& resident);
-  // Swaps in the next generation and returns the MemTable that is frozen now. With `mutex` held.
-  std::shared_ptr<MemTable> FreezeLocked();
+  // Swaps in the next generation and returns the MemTable that is frozen now. With `mutex` held. `next`: the context of
+  // the next generation, if it changes.
+  std::shared_ptr<MemTable> FreezeLocked(std::shared_ptr<const MemTableContext> next = nullptr);
   // Asks for the index apply and the append that a frozen MemTable still owes; a request that cannot be made is
   // terminal.
   arrow::Status DispatchFrozen(const MemTable& frozen);
@@ -64,6 +70,13 @@ struct ShardWriter::Impl {
 
   // Freezes the active MemTable if it has rows and returns the last generation that is frozen then; nullopt: none is.
   arrow::Result<std::optional<Generation>> FreezeActive();
+
+  // ---- shard_writer_evolve.cc ----
+  arrow::Result<bool> Evolve();
+  arrow::Status CheckFence();
+  // Makes `next` the context of the rows to come, unless they have that schema or a newer one; false: they have. A
+  // MemTable that had to be frozen for that goes to `frozen`. Takes `mutex`.
+  arrow::Result<bool> Adopt(const std::shared_ptr<const MemTableContext>& next, std::shared_ptr<MemTable>* frozen);
 
   // ---- shard_writer_close.cc ----
   arrow::Status Close();

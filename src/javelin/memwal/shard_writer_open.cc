@@ -1,5 +1,4 @@
 #include "javelin/base/error.h"
-#include "javelin/file/data_file_writer.h"
 #include "javelin/memwal/flush_task.h"
 #include "javelin/memwal/replay.h"
 #include "javelin/memwal/shard_writer_internal.h"
@@ -66,7 +65,7 @@ class Opening {
       return arrow::Status::OK();
     ARROW_ASSIGN_OR_RAISE(tip_, log_.DiscoverTip(*seen_));
     replay_.emplace(plan_.context, *seen_, plan_.limits);
-    return ReplayLog(WalLog::Range::Of(*seen_, tip_->next, std::exchange(tip_->prefetched, {})));
+    return ReplayLog(WalLog::Range::Of(*seen_, tip_->next, std::exchange(tip_->prefetched, {})), *seen_);
   }
 
   arrow::Status Claim() {
@@ -89,13 +88,14 @@ class Opening {
       next_ = *checked_only_from_;
     }
     flush_.emplace(state_, dataset_.location());
-    if (manifest_.writer_epoch == Epoch(1)) return ReplayLog(WalLog::Range::Of(manifest_));
+    if (manifest_.writer_epoch == Epoch(1)) return ReplayLog(WalLog::Range::Of(manifest_), manifest_);
     ARROW_ASSIGN_OR_RAISE(auto sentinel, log_.WriteSentinel(manifest_, std::move(tip_)));
     if (!resources_.runtime->PlantedBug("writer.replay_before_sentinel")) {
       ARROW_RETURN_NOT_OK(ReplayLog({.first = next_,
                                      .last_seen = manifest_.wal_position_last_seen,
                                      .end = sentinel.position,
-                                     .prefetched = std::move(sentinel.prefetched)}));
+                                     .prefetched = std::move(sentinel.prefetched)},
+                                    manifest_));
     }
     next_ = sentinel.position.Next();
     return arrow::Status::OK();
@@ -137,8 +137,25 @@ class Opening {
   WalLog TakeLog() { return std::move(log_); }
 
  private:
-  arrow::Status ReplayLog(WalLog::Range range) {
+  // `manifest`: what the replay began with. Begins anew if the log turns out to hold columns that the table got since
+  // it was opened, or their values would be dropped and then flushed away.
+  arrow::Status ReplayLog(WalLog::Range range, const ShardManifest& manifest) {
+    const std::optional<WalPosition> end = range.end;
+    auto replayed = ReplayOnce(std::move(range));
+    while (newer_ != nullptr) {
+      plan_.context = std::exchange(newer_, nullptr);
+      // Once claimed, some of it may have been flushed.
+      const ShardManifest from = state_ == nullptr ? manifest : state_->last_commit();
+      replay_.emplace(plan_.context, from, plan_.limits);
+      checked_only_from_.reset();
+      replayed = ReplayOnce(WalLog::Range::Of(from, end));
+    }
+    return replayed;
+  }
+
+  arrow::Status ReplayOnce(WalLog::Range range) {
     const auto apply = [this](WalPosition position, WalEntry entry) -> arrow::Status {
+      ARROW_RETURN_NOT_OK(CheckColumnsKnown(*entry.schema));
       if (IsFull()) {
         if (flush_.has_value()) {
           ARROW_RETURN_NOT_OK(MakeRoom());
@@ -150,6 +167,27 @@ class Opening {
       return replay_->Apply(position, std::move(entry));
     };
     ARROW_ASSIGN_OR_RAISE(next_, log_.Replay(std::move(range), apply));
+    return arrow::Status::OK();
+  }
+
+  // A column of an entry that the table does not have was dropped, or the table was opened before it was added: the
+  // newest version tells. Leaves the context to begin anew with in `newer_`.
+  arrow::Status CheckColumnsKnown(const arrow::Schema& entry) {
+    for (const auto& field : entry.fields()) {
+      const auto id = file::FieldIdOf(*field);
+      if (!id.has_value() || field->name() == kTombstoneColumn || dropped_.contains(*id) ||
+          plan_.context->schemas->storage_fields().FindById(*id) != nullptr) {
+        continue;
+      }
+      ARROW_ASSIGN_OR_RAISE(const auto newest, dataset_.CheckoutLatest());
+      if (newest->schema().FindById(*id) == nullptr) {
+        dropped_.insert(*id);
+        continue;
+      }
+      ARROW_ASSIGN_OR_RAISE(newer_, MemTableContext::Make(newest->schema(), newest->version(),
+                                                          plan_.options.durable_write, plan_.context->durable));
+      return arrow::Status::Cancelled("the replay begins anew with version ", newest->version().value());
+    }
     return arrow::Status::OK();
   }
 
@@ -185,6 +223,8 @@ class Opening {
   std::optional<Replay> replay_;
   std::optional<WalPosition> checked_only_from_;  // before the claim: what is not in memory starts here
   std::optional<Flush> flush_;                    // once claimed
+  std::set<FieldId> dropped_;                     // columns of entries that the newest version does not have
+  std::shared_ptr<const MemTableContext> newer_;  // set: the replay ended to begin anew with this
   WalPosition next_;
 };
 
@@ -206,15 +246,9 @@ arrow::Result<OpenPlan> OpenPlan::Make(const Dataset& dataset, const std::string
   plan.options.shard_spec_id = plan.spec_id;
   plan.limits = {plan.options.max_memtable_size, plan.options.max_unflushed_memtable_bytes,
                  plan.options.max_memtable_rows, plan.options.max_memtable_batches};
-  ARROW_ASSIGN_OR_RAISE(auto schemas, ShardSchemas::Make(dataset.schema()));
-  ARROW_RETURN_NOT_OK(file::CheckWritable(dataset.schema()));  // rows must be able to leave memory
-  plan.context = std::make_shared<MemTableContext>();
-  plan.context->durable = std::make_shared<MonotonicCount>();
-  plan.context->durable_write = plan.options.durable_write;
-  if (schemas.has_key()) {
-    ARROW_ASSIGN_OR_RAISE(plan.context->keys, RowKeyEncoder::Make(schemas));
-  }
-  plan.context->schemas = std::make_shared<const ShardSchemas>(std::move(schemas));
+  ARROW_ASSIGN_OR_RAISE(plan.context,
+                        MemTableContext::Make(dataset.schema(), dataset.version(), plan.options.durable_write,
+                                              std::make_shared<MonotonicCount>()));
   plan.warnings = IndexesLeftOut(dataset, *details);
   return plan;
 }

@@ -30,15 +30,14 @@ arrow::Result<Ticket> ShardWriter::Impl::Put(const Batches& batches, bool delete
   ARROW_RETURN_NOT_OK(runtime.CheckProcess());
   ARROW_RETURN_NOT_OK(state->Usable());
   const Stopwatch watch(runtime);
-  uint64_t rows = 0;
-  const auto shaped = Shape(batches, deletes, &rows);
-  if (!shaped.ok()) return WithField(WithContext(shaped.status(), "shard " + shard_id), "shard", shard_id);
+  Incoming incoming{.given = batches, .deletes = deletes};
+  ARROW_RETURN_NOT_OK(Shape(state->resident()->active()->context(), &incoming));
   std::vector<std::shared_ptr<MemTable>> frozen;
-  ARROW_ASSIGN_OR_RAISE(auto ticket, InsertWhenThereIsRoom(*shaped, rows, then, &frozen));
+  ARROW_ASSIGN_OR_RAISE(auto ticket, InsertWhenThereIsRoom(&incoming, then, &frozen));
   // The rows are in: whatever happens from here on, the tasks must learn of them.
   const auto inserted = runtime.SyncPoint("put.inserted");
   for (const auto& table : frozen) ARROW_RETURN_NOT_OK(DispatchFrozen(*table));
-  HandOn(ticket->durable_target, rows, then);
+  HandOn(ticket->durable_target, incoming.rows, then);
   ARROW_RETURN_NOT_OK(inserted);
   counters.Update([&](WriterStats& stats) {
     ++stats.put_count;
@@ -62,22 +61,32 @@ void ShardWriter::Impl::HandOn(GlobalBatch target, uint64_t rows, Then then) {
   }
 }
 
-arrow::Result<Batches> ShardWriter::Impl::Shape(const Batches& batches, bool deletes, uint64_t* rows) const {
-  ARROW_RETURN_NOT_OK(CheckBatches(batches, plan.options, rows));
-  const ShardSchemas& schemas = *plan.context->schemas;
-  Batches shaped;
-  for (const auto& batch : batches) {
-    ARROW_ASSIGN_OR_RAISE(auto stored, deletes ? schemas.ShapeDelete(*batch) : schemas.ShapePut(*batch));
-    shaped.push_back(std::move(stored));
+arrow::Status ShardWriter::Impl::Shape(std::shared_ptr<const MemTableContext> context, Incoming* incoming) const {
+  if (incoming->context == context) return arrow::Status::OK();
+  const auto shape = [&]() -> arrow::Status {
+    incoming->rows = 0;
+    incoming->shaped.clear();
+    ARROW_RETURN_NOT_OK(CheckBatches(incoming->given, plan.options, &incoming->rows));
+    const ShardSchemas& schemas = *context->schemas;
+    for (const auto& batch : incoming->given) {
+      ARROW_ASSIGN_OR_RAISE(auto stored, incoming->deletes ? schemas.ShapeDelete(*batch) : schemas.ShapePut(*batch));
+      incoming->shaped.push_back(std::move(stored));
+    }
+    return arrow::Status::OK();
+  };
+  if (const auto failure = shape(); !failure.ok()) {
+    const auto named = WithField(WithContext(failure, "shard " + shard_id), "shard", shard_id);
+    return WithField(named, "table_version", fmt::format("{}", context->table_version));
   }
-  return shaped;
+  incoming->context = std::move(context);
+  return arrow::Status::OK();
 }
 
 // Who waits for its rows anyway waits for room too.
 arrow::Result<std::shared_ptr<const Ticket::State>> ShardWriter::Impl::InsertWhenThereIsRoom(
-    const Batches& batches, uint64_t rows, Then then, std::vector<std::shared_ptr<MemTable>>* frozen) {
+    Incoming* incoming, Then then, std::vector<std::shared_ptr<MemTable>>* frozen) {
   while (true) {
-    auto ticket = Insert(batches, rows, frozen);
+    auto ticket = Insert(incoming, frozen);
     if (ticket.ok() || then == Then::kGoOn || !HasKind(ticket.status(), ErrorKind::kBackpressure)) return ticket;
     const Stopwatch watch(state->runtime());
     const bool room = WaitForRoom();
@@ -115,14 +124,17 @@ bool ShardWriter::Impl::HasRoom(const ResidentSet& resident) const {
 }
 
 arrow::Result<std::shared_ptr<const Ticket::State>> ShardWriter::Impl::Insert(
-    const Batches& batches, uint64_t rows, std::vector<std::shared_ptr<MemTable>>* frozen) {
+    Incoming* incoming, std::vector<std::shared_ptr<MemTable>>* frozen) {
   std::lock_guard lock(mutex);
   ARROW_RETURN_NOT_OK(state->Usable());
   if (!accepting) return Closed("the writer of shard {} is being closed", shard_id);
   ARROW_RETURN_NOT_OK(CheckRoom(*state->resident()));
-  if (MustFreeze(*state->resident()->active(), plan.limits, batches.size(), rows)) frozen->push_back(FreezeLocked());
+  // The schema may have changed since the rows were shaped.
+  ARROW_RETURN_NOT_OK(Shape(state->resident()->active()->context(), incoming));
+  if (MustFreeze(*state->resident()->active(), plan.limits, incoming->shaped.size(), incoming->rows))
+    frozen->push_back(FreezeLocked());
   const std::shared_ptr<MemTable> active = state->resident()->active();
-  active->Insert(batches);
+  active->Insert(incoming->shaped);
   // Remembered before the freeze below can swap the table: its own end is what this put waits for.
   auto ticket = std::make_shared<Ticket::State>();
   ticket->writer = state;
@@ -155,12 +167,13 @@ arrow::Status ShardWriter::Impl::CheckRoom(const ResidentSet& resident) {
                     {"limit_bytes", fmt::format("{}", limit)}});
 }
 
-std::shared_ptr<MemTable> ShardWriter::Impl::FreezeLocked() {
+std::shared_ptr<MemTable> ShardWriter::Impl::FreezeLocked(std::shared_ptr<const MemTableContext> next) {
   std::shared_ptr<MemTable> outgoing;
   state->UpdateResident([&](ResidentSet& set) {
     outgoing = set.active();
+    if (next == nullptr) next = outgoing->context();
     set.tables.push_back(
-        std::make_shared<MemTable>(plan.context, outgoing->generation().Next(), outgoing->store().global_end()));
+        std::make_shared<MemTable>(std::move(next), outgoing->generation().Next(), outgoing->store().global_end()));
   });
   size_signals = 0;
   return outgoing;

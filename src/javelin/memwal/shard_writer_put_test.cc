@@ -730,8 +730,8 @@ TEST(Close, AFailedDrainIsReturned) {
       WriterOptions options;
       options.max_wal_flush_interval = std::chrono::hours(1);
       auto writer = process.Open(options);
-      const Ticket ticket = Must(writer->PutAsync({Row(1, "a")}));
       world.sim.OnSyncPoint(step, AtHit(1, SyncAction::Fail(arrow::Status::IOError("planted"))));
+      const Ticket ticket = Must(writer->PutAsync({Row(1, "a")}));
       const auto first = writer->Close();
       EXPECT_FALSE(first.ok()) << step;
       EXPECT_THAT(first.message(), HasSubstr("planted")) << step;

@@ -43,6 +43,8 @@ arrow::Status SsTable::Load() {
     return NotSupported("an SSTable is one fragment of one data file; this one has {} fragments",
                         manifest.fragments.size());
   }
+  schema_ = manifest.schema;
+  for (const file::Field* field : schema_.PrimaryKey()) key_.push_back(field->id);
   const file::Field* tombstone = manifest.schema.FindByName(kTombstoneColumn);
   if (tombstone == nullptr) return Corruption("there is no column '{}'", kTombstoneColumn);
   const table::Fragment& fragment = manifest.fragments[0];
@@ -69,6 +71,25 @@ arrow::Status SsTable::Load() {
   return arrow::Status::OK();
 }
 
+arrow::Status SsTable::CheckKey(const std::vector<file::Field>& key) const {
+  const bool same = std::equal(key.begin(), key.end(), key_.begin(), key_.end(),
+                               [](const file::Field& field, FieldId id) { return field.id == id; });
+  if (same) return arrow::Status::OK();
+  return In(NotSupported("the primary key of the table was changed after these rows were written"));
+}
+
+// A column keeps its type under its id as long as somebody keeps count of the ids; bytes of one type read as another
+// would be any values at all.
+arrow::Status SsTable::CheckTypes(const file::Schema& columns) const {
+  for (const file::Field& wanted : columns.fields()) {
+    const file::Field* held = columns_.contains(wanted.id) ? schema_.FindById(wanted.id) : nullptr;
+    if (held == nullptr || held->type->Equals(wanted.type)) continue;
+    return NotSupported("column '{}' has the type {} now, its rows here were written as {}", wanted.name,
+                        wanted.type->ToString(), held->type->ToString());
+  }
+  return arrow::Status::OK();
+}
+
 // Two readers may both read them; the first ones are kept.
 arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::GetKeys(const std::vector<file::Field>& key) const {
   {
@@ -83,6 +104,7 @@ arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::GetKeys(const std::
 }
 
 arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::LoadKeys(const std::vector<file::Field>& key) const {
+  ARROW_RETURN_NOT_OK(CheckTypes(file::Schema(key, {})));
   std::vector<file::Field> fields = key;
   std::vector<std::shared_ptr<arrow::DataType>> types;
   for (const file::Field& field : key) {
@@ -118,11 +140,13 @@ arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::LoadKeys(const std:
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::Read(const file::Schema& columns, uint64_t first,
                                                                  uint64_t count) const {
+  ARROW_RETURN_NOT_OK(In(CheckTypes(columns)));
   return file_->Read(AllNullable(columns), columns_, first, count);
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::Take(const file::Schema& columns,
                                                                  std::span<const uint64_t> rows) const {
+  ARROW_RETURN_NOT_OK(In(CheckTypes(columns)));
   return file_->Take(AllNullable(columns), columns_, rows);
 }
 

@@ -31,9 +31,13 @@ class SsTable {
     index::KeyIndex index;
     std::vector<bool> tombstones;  // by row
   };
-  // Read from the columns of these fields (in key order) on first use, then kept. Corruption: a column is missing, of
-  // another type, or holds a null.
+  // Read from the columns of these fields (in key order) on first use, then kept. Corruption: a column is missing or
+  // holds a null. NotSupported: it has another type.
   arrow::Result<std::shared_ptr<const Keys>> GetKeys(const std::vector<file::Field>& key) const;
+
+  // OK if the rows were written under this primary key (empty: none), by which it is decided which of them count.
+  // NotSupported: the table's key was changed since.
+  arrow::Status CheckKey(const std::vector<file::Field>& key) const;
 
   uint64_t num_rows() const { return file_->num_rows(); }
   const table::OffsetSet& superseded() const { return superseded_; }
@@ -41,7 +45,7 @@ class SsTable {
   uint64_t bytes_per_row() const { return size_bytes_ / std::max<uint64_t>(1, num_rows()); }
 
   // Rows [first, first + count) / these rows in the order asked, with the fields of `columns` by id; what the SSTable
-  // does not have is null.
+  // does not have is null. NotSupported: a column that has another type here.
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Read(const file::Schema& columns, uint64_t first,
                                                           uint64_t count) const;
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(const file::Schema& columns,
@@ -56,11 +60,14 @@ class SsTable {
   arrow::Status Load();
   arrow::Result<std::shared_ptr<const Keys>> LoadKeys(const std::vector<file::Field>& key) const;
   arrow::Status In(const arrow::Status& status) const;
+  arrow::Status CheckTypes(const file::Schema& columns) const;
 
   const Resources resources_;
   const std::shared_ptr<ObjectStore> store_;
   const std::string folder_;
   std::shared_ptr<file::DataFileReader> file_;
+  file::Schema schema_;          // with the marker of deletions
+  std::vector<FieldId> key_;     // in key order
   file::ColumnOfField columns_;  // without the marker of deletions
   uint32_t tombstone_column_ = 0;
   uint64_t size_bytes_ = 0;

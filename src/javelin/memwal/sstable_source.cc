@@ -67,7 +67,11 @@ class SsTableSource final : public query::Source {
   }
 
  private:
-  arrow::Result<TablePtr> Open() const { return cache_->Get(store_, folder_); }
+  arrow::Result<TablePtr> Open() const {
+    ARROW_ASSIGN_OR_RAISE(TablePtr table, cache_->Get(store_, folder_));
+    ARROW_RETURN_NOT_OK(table->CheckKey(key_));
+    return table;
+  }
 
   // The keys are read only where they decide something: deletions and what newer sources hide. Without a key there is
   // neither.

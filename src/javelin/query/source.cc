@@ -95,6 +95,13 @@ arrow::Result<BatchPtr> KeepRows(const BatchPtr& batch, const std::vector<bool>&
 
 arrow::Result<BatchPtr> WithNullColumns(const arrow::RecordBatch& batch, const std::shared_ptr<arrow::Schema>& schema) {
   auto columns = batch.columns();
+  for (int i = 0; i < batch.num_columns(); ++i) {
+    if (schema->field(i)->nullable() || columns[i]->null_count() == 0) continue;
+    return NotSupported(
+        "column '{}' must not be null, but a row that is not in the table yet has no value there; let "
+        "the column be null to read it",
+        schema->field(i)->name());
+  }
   while (static_cast<int>(columns.size()) < schema->num_fields()) {
     const auto& type = schema->field(static_cast<int>(columns.size()))->type();
     ARROW_ASSIGN_OR_RAISE(auto nulls, arrow::MakeArrayOfNull(type, batch.num_rows()));

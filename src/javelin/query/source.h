@@ -89,7 +89,8 @@ std::shared_ptr<arrow::RecordBatchReader> MakeWindowReader(std::shared_ptr<arrow
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> KeepRows(const std::shared_ptr<arrow::RecordBatch>& batch,
                                                             const std::vector<bool>& keep);
 
-// The columns of the batch under `schema`, which has more at its end: nulls there.
+// The columns of the batch under `schema`, which has more at its end: nulls there. NotSupported: a null in a column
+// that must not be null, which a change of the table made so after the row was written.
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> WithNullColumns(const arrow::RecordBatch& batch,
                                                                    const std::shared_ptr<arrow::Schema>& schema);
 
