@@ -13,6 +13,8 @@ namespace {
 
 using Manifests = std::vector<ShardManifest>;
 
+constexpr int kTries = 10;
+
 // What one shard holds in memory, newest generation first; each MemTable bounded to what was visible when the view was
 // made.
 struct ShardMemory {
@@ -62,6 +64,48 @@ arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& r
     if (manifest.has_value()) manifests.push_back(std::move(*manifest));
   }
   return manifests;
+}
+
+// What a view is made of, read in this order: that in which rows move.
+struct Parts {
+  std::vector<ShardMemory> memory;
+  Manifests manifests;
+  std::shared_ptr<Dataset> base;
+};
+
+// Does the base hold rows of a generation that memory did not show yet, though it shows that generation? Then they were
+// put in between (true), or by another writer, who has taken the shard (Fenced).
+arrow::Result<bool> OvertookMemory(const Dataset& base, const std::vector<ShardMemory>& shards) {
+  ARROW_ASSIGN_OR_RAISE(const auto details, table::ReadMemWalDetails(base.manifest()));
+  for (const ShardMemory& memory : shards) {
+    const Generation compacted = details.has_value() ? details->CompactedThrough(memory.shard) : Generation(0);
+    bool shown = false, whole = true;
+    for (const MemTableView& view : memory.tables) {
+      if (view.generation > compacted) continue;
+      shown = true;
+      whole = whole && view.visible_batches == view.table->store().committed().value();
+    }
+    if (!shown) continue;
+    const arrow::Status claim = memory.writer->manifests()->CheckFenced(memory.writer->epoch());
+    if (HasKind(claim, ErrorKind::kFencedPeerClaimedEpoch)) {
+      memory.writer->Poison(claim);
+      return memory.writer->poison();
+    }
+    ARROW_RETURN_NOT_OK(claim);
+    if (!whole) return true;
+  }
+  return false;
+}
+
+// Until nothing overtakes what was read before.
+template <typename Read>
+arrow::Result<Parts> ReadParts(const Read& read) {
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    ARROW_ASSIGN_OR_RAISE(Parts parts, read());
+    ARROW_ASSIGN_OR_RAISE(const bool again, OvertookMemory(*parts.base, parts.memory));
+    if (!again) return parts;
+  }
+  return RetryableConflict("{} times rows were put, flushed and compacted while a view was made; take it again", kTries);
 }
 
 // A writer that was overtaken holds rows and generations that mean nothing any more. It learns of it here.
@@ -195,16 +239,16 @@ class Assembly {
 };
 
 // `others`: shards that are not among the manifests.
-arrow::Result<std::shared_ptr<FreshView::Impl>> Assemble(const std::vector<ShardMemory>& shards,
-                                                         const Manifests& manifests, std::shared_ptr<Dataset> base,
+arrow::Result<std::shared_ptr<FreshView::Impl>> Assemble(const Parts& parts,
                                                          const std::vector<ShardSnapshot>& others = {}) {
-  ARROW_RETURN_NOT_OK(CheckNotOvertaken(manifests, shards));
-  Assembly assembly(base);
+  ARROW_RETURN_NOT_OK(CheckNotOvertaken(parts.manifests, parts.memory));
+  Assembly assembly(parts.base);
   ARROW_RETURN_NOT_OK(assembly.Start());
-  ARROW_RETURN_NOT_OK(CheckKeys(*base, shards, assembly.key()));
-  if (!assembly.has_mem_wal() && !shards.empty()) ARROW_RETURN_NOT_OK(CheckSameColumns(*base, shards));
-  for (const ShardManifest& manifest : manifests) {
-    assembly.AddShard(manifest.shard_id, manifest.sstables, FindMemory(shards, manifest.shard_id));
+  ARROW_RETURN_NOT_OK(CheckKeys(*parts.base, parts.memory, assembly.key()));
+  if (!assembly.has_mem_wal() && !parts.memory.empty())
+    ARROW_RETURN_NOT_OK(CheckSameColumns(*parts.base, parts.memory));
+  for (const ShardManifest& manifest : parts.manifests) {
+    assembly.AddShard(manifest.shard_id, manifest.sstables, FindMemory(parts.memory, manifest.shard_id));
   }
   for (const ShardSnapshot& snapshot : others) assembly.AddShard(snapshot.shard, snapshot.sstables, nullptr);
   return assembly.Finish();
@@ -233,12 +277,16 @@ arrow::Status CheckSnapshots(const std::vector<ShardSnapshot>& snapshots) {
 arrow::Result<std::shared_ptr<FreshView>> FreshView::Open(const Dataset& dataset) {
   ARROW_RETURN_NOT_OK(dataset.session()->runtime().CheckProcess());
   const auto registry = WriterRegistry::Of(*dataset.session());
-  const auto writers = registry->Writers(dataset.location());
-  ARROW_ASSIGN_OR_RAISE(const auto shards, ReadMemory(writers));
-  ARROW_ASSIGN_OR_RAISE(const Manifests manifests, ReadManifests(dataset, *registry, shards));
-  ARROW_ASSIGN_OR_RAISE(auto base, dataset.CheckoutLatest());
-  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(shards, manifests, std::move(base)));
-  impl->logs = HeldOfLogs(manifests, shards);
+  const auto read = [&]() -> arrow::Result<Parts> {
+    Parts parts;
+    ARROW_ASSIGN_OR_RAISE(parts.memory, ReadMemory(registry->Writers(dataset.location())));
+    ARROW_ASSIGN_OR_RAISE(parts.manifests, ReadManifests(dataset, *registry, parts.memory));
+    ARROW_ASSIGN_OR_RAISE(parts.base, dataset.CheckoutLatest());
+    return parts;
+  };
+  ARROW_ASSIGN_OR_RAISE(const Parts parts, ReadParts(read));
+  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(parts));
+  impl->logs = HeldOfLogs(parts.manifests, parts.memory);
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 
@@ -247,14 +295,18 @@ arrow::Result<std::shared_ptr<FreshView>> FreshView::OpenForWriter(const ShardWr
   ARROW_RETURN_NOT_OK(writer.dataset().session()->runtime().CheckProcess());
   ARROW_RETURN_NOT_OK(CheckSnapshots(others));
   const std::shared_ptr<WriterState> state = writer.state();
-  ARROW_ASSIGN_OR_RAISE(auto tables, state->Snapshot());
-  ARROW_ASSIGN_OR_RAISE(auto manifest, writer.manifest_store()->Latest());
-  if (!manifest.has_value()) return NotFound("shard {} has no manifest any more", writer.shard_id());
-  ARROW_ASSIGN_OR_RAISE(auto base, writer.dataset().CheckoutLatest());
-  const ShardMemory memory{manifest->shard_id, state, std::move(tables)};
+  const Uuid shard = writer.manifest_store()->shard();
+  const auto read = [&]() -> arrow::Result<Parts> {
+    ARROW_ASSIGN_OR_RAISE(auto tables, state->Snapshot());
+    ARROW_ASSIGN_OR_RAISE(auto manifest, writer.manifest_store()->Latest());
+    if (!manifest.has_value()) return NotFound("shard {} has no manifest any more", writer.shard_id());
+    ARROW_ASSIGN_OR_RAISE(auto base, writer.dataset().CheckoutLatest());
+    return Parts{{{shard, state, std::move(tables)}}, {*std::move(manifest)}, std::move(base)};
+  };
+  ARROW_ASSIGN_OR_RAISE(const Parts parts, ReadParts(read));
   std::vector<ShardSnapshot> foreign = others;
-  std::erase_if(foreign, [&](const ShardSnapshot& snapshot) { return snapshot.shard == memory.shard; });
-  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble({memory}, {*std::move(manifest)}, std::move(base), foreign));
+  std::erase_if(foreign, [&](const ShardSnapshot& snapshot) { return snapshot.shard == shard; });
+  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(parts, foreign));
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 
