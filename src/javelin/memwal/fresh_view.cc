@@ -73,19 +73,17 @@ struct Parts {
   std::shared_ptr<Dataset> base;
 };
 
-// Does the base hold rows of a generation that memory did not show yet, though it shows that generation? Then they were
-// put in between (true), or by another writer, who has taken the shard (Fenced).
+// Does the base hold rows of the generations that memory shows, or of newer ones, that memory did not have yet? Then
+// they were put in between (true), or by another writer, who has taken the shard (Fenced).
 arrow::Result<bool> OvertookMemory(const Dataset& base, const std::vector<ShardMemory>& shards) {
   ARROW_ASSIGN_OR_RAISE(const auto details, table::ReadMemWalDetails(base.manifest()));
   for (const ShardMemory& memory : shards) {
     const Generation compacted = details.has_value() ? details->CompactedThrough(memory.shard) : Generation(0);
-    bool shown = false, whole = true;
+    if (memory.tables.empty() || compacted < memory.tables.back().generation) continue;
+    bool whole = compacted <= memory.tables.front().generation;
     for (const MemTableView& view : memory.tables) {
-      if (view.generation > compacted) continue;
-      shown = true;
-      whole = whole && view.visible_batches == view.table->store().committed().value();
+      if (view.generation <= compacted && view.visible_batches < view.table->store().committed().value()) whole = false;
     }
-    if (!shown) continue;
     const arrow::Status claim = memory.writer->manifests()->CheckFenced(memory.writer->epoch());
     if (HasKind(claim, ErrorKind::kFencedPeerClaimedEpoch)) {
       memory.writer->Poison(claim);
@@ -105,7 +103,7 @@ arrow::Result<Parts> ReadParts(const Read& read) {
     ARROW_ASSIGN_OR_RAISE(const bool again, OvertookMemory(*parts.base, parts.memory));
     if (!again) return parts;
   }
-  return RetryableConflict("{} times rows were put, flushed and compacted while a view was made; take it again", kTries);
+  return RetryableConflict("rows reached the base past a view that was being made, {} times; take it again", kTries);
 }
 
 // A writer that was overtaken holds rows and generations that mean nothing any more. It learns of it here.
@@ -280,8 +278,10 @@ arrow::Result<std::shared_ptr<FreshView>> FreshView::Open(const Dataset& dataset
   const auto read = [&]() -> arrow::Result<Parts> {
     Parts parts;
     ARROW_ASSIGN_OR_RAISE(parts.memory, ReadMemory(registry->Writers(dataset.location())));
+    const bool too_early = dataset.session()->runtime().PlantedBug("view.base_before_manifests");
+    const auto early_base = too_early ? dataset.CheckoutLatest() : nullptr;
     ARROW_ASSIGN_OR_RAISE(parts.manifests, ReadManifests(dataset, *registry, parts.memory));
-    ARROW_ASSIGN_OR_RAISE(parts.base, dataset.CheckoutLatest());
+    ARROW_ASSIGN_OR_RAISE(parts.base, too_early ? early_base : dataset.CheckoutLatest());
     return parts;
   };
   ARROW_ASSIGN_OR_RAISE(const Parts parts, ReadParts(read));

@@ -34,14 +34,22 @@ TEST(FreshViewRace, AnOvertakenWriterDoesNotReadWhatItsSuccessorCompacted) {
 
 // Put n writes n to one of two keys in turn. A view that has read memory when more is put, flushed and compacted would
 // show numbers that were never there together.
-TEST(FreshViewRace, AViewIsOneMomentWhileRowsMovePastIt) {
+class RowsMovePastAView : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(RowsMovePastAView, ItIsStillOneMoment) {
+  WriterOptions options = Eager();
+  options.max_memtable_batches = GetParam();
   for (uint64_t seed = 1; seed <= 10; ++seed) {  // the slow listing of some sees the base as it is afterwards
     SCOPED_TRACE(fmt::format("seed {}", seed));
     World world(seed);
     world.CreateTable(R"([[0, "0"], [1, "1"]])");
     world.Run([&](Process& process) {
-      const auto writer = process.Open(Eager());
-      ASSERT_OK(writer->Put({Row(0, "2")}));
+      const auto writer = process.Open(options);
+      const auto put_number = [&](int64_t number) {
+        const auto row = Row(number % 2, fmt::format("{}", number));
+        ASSERT_OK(writer->Put({row, row}));
+      };
+      put_number(2);
       bool has_memory = false;
       world.fault = [&](const RequestHit& hit) -> std::optional<RequestFault> {
         if (has_memory || hit.method != "list" || hit.key != "table/_versions/") return RequestFault::kNone;
@@ -50,7 +58,7 @@ TEST(FreshViewRace, AViewIsOneMomentWhileRowsMovePastIt) {
       };
       auto mover = process.runtime().Spawn("mover", [&] {
         while (!has_memory) process.runtime().Sleep(std::chrono::milliseconds(1));
-        for (int64_t put = 3; put < 6; ++put) ASSERT_OK(writer->Put({Row(put % 2, fmt::format("{}", put))}));
+        for (int64_t number = 3; number < 6; ++number) put_number(number);
         ASSERT_OK(writer->Flush());
         Compact(process, AtOnce());
       });
@@ -61,6 +69,9 @@ TEST(FreshViewRace, AViewIsOneMomentWhileRowsMovePastIt) {
     if (HasFailure()) return;
   }
 }
+
+// All in one generation, each in its own, and each in its own that is active until the next one comes.
+INSTANTIATE_TEST_SUITE_P(BatchesOfAMemTable, RowsMovePastAView, testing::Values(1000, 2, 3));
 
 }  // namespace
 }  // namespace javelin::memwal
