@@ -25,6 +25,7 @@
 #include "javelin/memwal/initialize.h"
 #include "javelin/memwal/shard_writer.h"
 #include "journal.h"
+#include "table_reading.h"
 
 namespace javelin::crash {
 namespace {
@@ -148,23 +149,10 @@ arrow::Result<Found> Inspect(const Place& place, const Dataset& dataset) {
   return found;
 }
 
-arrow::Result<TableState> ScanAll(const memwal::FreshView& view) {
-  TableState state;
-  ARROW_ASSIGN_OR_RAISE(auto reader, view.Scan());
-  for (;;) {
-    ARROW_ASSIGN_OR_RAISE(auto batch, reader->Next());
-    if (batch == nullptr) return state;
-    ARROW_RETURN_NOT_OK(simulation::AddRows(*batch, &state));
-  }
-}
-
-arrow::Result<TableState> LookUpAll(const memwal::FreshView& view) {
+std::vector<int64_t> AllKeys() {
   std::vector<int64_t> keys;
   for (int64_t key = 0; key < kKeys; ++key) keys.push_back(key);
-  TableState state;
-  ARROW_ASSIGN_OR_RAISE(auto rows, view.Get(*simulation::MakeKeyBatch(keys)));
-  ARROW_RETURN_NOT_OK(simulation::AddRows(*rows, &state));
-  return state;
+  return keys;
 }
 
 void Compare(const std::string& what, const TableState& expected, const TableState& seen,
@@ -185,8 +173,8 @@ arrow::Status Check(const Place& place, bool* healthy) {
   ARROW_ASSIGN_OR_RAISE(auto writer, memwal::ShardWriter::Open(*dataset, place.shard));
   journal.Append(fmt::format("O {} {}", end.writers, writer->epoch()));
   ARROW_ASSIGN_OR_RAISE(auto view, memwal::FreshView::OpenForWriter(*writer));
-  ARROW_ASSIGN_OR_RAISE(TableState scanned, ScanAll(*view));
-  ARROW_ASSIGN_OR_RAISE(TableState looked_up, LookUpAll(*view));
+  ARROW_ASSIGN_OR_RAISE(TableState scanned, simulation::ScanAll(*view));
+  ARROW_ASSIGN_OR_RAISE(TableState looked_up, simulation::LookUp(*view, AllKeys()));
   ARROW_RETURN_NOT_OK(writer->Close());
 
   ARROW_ASSIGN_OR_RAISE(Found found, Inspect(place, *dataset));

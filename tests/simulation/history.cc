@@ -1,5 +1,7 @@
 #include "history.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace javelin::simulation {
@@ -116,6 +118,18 @@ void History::Scanned(Runtime& runtime, ScanRecord record) {
 
 void History::Tailed(Runtime& runtime, TailRecord record) {
   if (!runtime.Unwinding()) tails_.push_back(std::move(record));
+}
+
+void History::DeletionSent(const std::string& folder, ManifestVersion newest) {
+  const auto same = [&](const FolderDeletion& deletion) { return deletion.folder == folder; };
+  if (std::none_of(deletions_.begin(), deletions_.end(), same)) deletions_.push_back({folder, newest});
+}
+
+bool History::IsOfDeletedFolder(const arrow::Status& status) const {
+  const std::string text = status.ToString();
+  return HasKind(status, ErrorKind::kNotFound) &&
+         std::any_of(deletions_.begin(), deletions_.end(),
+                     [&](const FolderDeletion& deletion) { return text.find(deletion.folder) != std::string::npos; });
 }
 
 void History::Violated(std::string text) { violations_.push_back(std::move(text)); }

@@ -62,6 +62,14 @@ struct ScanRecord {
   Moment started = 0;
   Moment finished = 0;
   TableState state;
+  // Without a writer: the newest generation that was published when it started, and when its view was made.
+  Generation published_before, published_after;
+};
+
+// The first request to delete something of an SSTable's folder.
+struct FolderDeletion {
+  std::string folder;
+  ManifestVersion newest;  // manifest of the shard at that moment
 };
 
 // A reader of the log that read every position from 1 to `next` (exclusive).
@@ -96,6 +104,11 @@ class History {
   void Scanned(Runtime& runtime, ScanRecord record);
   void Tailed(Runtime& runtime, TailRecord record);
 
+  // Also of a dead actor: the request is on its way.
+  void DeletionSent(const std::string& folder, ManifestVersion newest);
+  // NotFound, and it names a folder that somebody deletes.
+  bool IsOfDeletedFolder(const arrow::Status& status) const;
+
   // Something that must never happen was seen while the run was under way.
   void Violated(std::string text);
 
@@ -104,6 +117,7 @@ class History {
   const std::map<int64_t, Operation>& operations() const { return operations_; }
   const std::vector<ScanRecord>& scans() const { return scans_; }
   const std::vector<TailRecord>& tails() const { return tails_; }
+  const std::vector<FolderDeletion>& deletions() const { return deletions_; }
   const std::vector<std::string>& violations() const { return violations_; }
   const WriterRecord* WriterOfEpoch(Epoch epoch) const;
 
@@ -114,6 +128,7 @@ class History {
   std::map<int64_t, Operation> operations_;
   std::vector<ScanRecord> scans_;
   std::vector<TailRecord> tails_;
+  std::vector<FolderDeletion> deletions_;
   std::vector<std::string> violations_;
 };
 

@@ -4,64 +4,13 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
-
 namespace javelin::simulation {
 
 namespace {
 
-template <typename... Args>
-void Violate(Violations* violations, fmt::format_string<Args...> format, Args&&... args) {
-  violations->push_back(fmt::format(format, std::forward<Args>(args)...));
-}
-
 void Append(Violations* all, Violations more) { all->insert(all->end(), more.begin(), more.end()); }
 
 bool HasRows(const LogEntry& entry) { return !entry.entry.batches.empty(); }
-
-void CheckSuccessor(const memwal::ShardManifest& before, const memwal::ShardManifest& after, Violations* violations) {
-  auto version = after.version;
-  if (after.writer_epoch < before.writer_epoch || after.writer_epoch.value() > before.writer_epoch.value() + 1) {
-    Violate(violations, "manifest {}: epoch {} follows {}", version, after.writer_epoch, before.writer_epoch);
-  }
-  if (after.writer_epoch > before.writer_epoch) {
-    memwal::ShardManifest expected = before;
-    expected.version = after.version;
-    expected.writer_epoch = after.writer_epoch;
-    if (!(expected == after)) Violate(violations, "manifest {}: a claim changed more than the epoch", version);
-  }
-  if (after.current_generation < before.current_generation)
-    Violate(violations, "manifest {}: current_generation falls", version);
-  if (after.replay_after < before.replay_after) Violate(violations, "manifest {}: replay_after falls", version);
-  if (after.wal_position_last_seen < before.wal_position_last_seen)
-    Violate(violations, "manifest {}: last seen falls", version);
-  const bool keeps_sstables = after.sstables.size() >= before.sstables.size() &&
-                              std::equal(before.sstables.begin(), before.sstables.end(), after.sstables.begin());
-  if (!keeps_sstables) Violate(violations, "manifest {}: an SSTable is gone, but nobody compacts here", version);
-  if (after.shard_id != before.shard_id || after.shard_spec_id != before.shard_spec_id) {
-    Violate(violations, "manifest {}: shard id or spec changes", version);
-  }
-  if (after.status != before.status) Violate(violations, "manifest {}: status changes, but nobody seals here", version);
-}
-
-// Published in order of generation, and nothing but published rows lies below the cursor of the replay.
-void CheckSsTables(const ShardObjects& shard, const memwal::ShardManifest& manifest, Violations* violations) {
-  Generation last;
-  for (const memwal::SsTableEntry& sstable : manifest.sstables) {
-    if (sstable.generation <= last || sstable.generation >= manifest.current_generation) {
-      Violate(violations, "manifest {}: SSTable of generation {} behind {}, current is {}", manifest.version,
-              sstable.generation, last, manifest.current_generation);
-    }
-    last = sstable.generation;
-  }
-  for (const LogEntry& entry : shard.log) {
-    if (entry.position > manifest.replay_after || !HasRows(entry)) continue;
-    if (!entry.entry.generation.has_value() || *entry.entry.generation >= manifest.current_generation) {
-      Violate(violations, "manifest {}: entry {} lies below the cursor {}, but its generation is not published",
-              manifest.version, entry.position, manifest.replay_after);
-    }
-  }
-}
 
 // Operations of a batch list: every operation whole, in order, none twice.
 class EntryTracer {
@@ -282,24 +231,17 @@ class ScanChecker {
   std::vector<const Operation*> unlogged_;  // in order of start
 };
 
-}  // namespace
-
-Violations CheckManifests(const ShardObjects& shard) {
-  Violations violations;
-  for (const std::string& text : shard.undecodable) Violate(&violations, "does not decode: {}", text);
-  for (size_t i = 0; i < shard.manifests.size(); ++i) {
-    const memwal::ShardManifest& manifest = shard.manifests[i];
-    ManifestVersion name = shard.manifest_names[i];
-    if (manifest.version != name) Violate(&violations, "manifest file {} says version {}", name, manifest.version);
-    if (name.value() != i + 1) Violate(&violations, "manifest versions have a gap before {}", name);
-    if (manifest.wal_position_last_seen.value() > shard.log.size()) {
-      Violate(&violations, "manifest {}: last seen {} is ahead of the log", name, manifest.wal_position_last_seen);
-    }
-    CheckSsTables(shard, manifest, &violations);
-    if (i > 0) CheckSuccessor(shard.manifests[i - 1], manifest, &violations);
+// Some number of whole generations: those that were published before it started, perhaps more.
+void CheckScanOfPublished(const ScanRecord& scan, const GenerationStates& published, Violations* violations) {
+  Generation generation = scan.published_before;
+  for (; generation <= scan.published_after; generation = generation.Next()) {
+    if (StateThrough(published, generation) == scan.state) return;
   }
-  return violations;
+  Violate(violations, "a scan without a writer saw {}, which no number of SSTables from {} to {} makes",
+          Describe(scan.state), scan.published_before, scan.published_after);
 }
+
+}  // namespace
 
 Violations CheckLog(const ShardObjects& shard) {
   Violations violations;
@@ -350,7 +292,7 @@ std::vector<LoggedOperation> TraceLog(const ShardObjects& shard, const History& 
         Violate(violations, "operation {} of epoch {} is in an entry of epoch {}", id, writer.epoch,
                 entry.entry.writer_epoch);
       }
-      traced.push_back({id, entry.position, entry.entry.writer_epoch});
+      traced.push_back({id, entry.position, entry.entry.writer_epoch, entry.entry.generation.value_or(Generation(0))});
     }
   }
   return traced;
@@ -387,31 +329,13 @@ TableState Replayed(const std::vector<LoggedOperation>& log, const History& hist
   return state;
 }
 
-// What SSTables over the base make, as many generations as ever were published.
-std::vector<TableState> PublishedStates(const ShardObjects& shard, const std::vector<LoggedOperation>& log,
-                                        const History& history) {
-  std::vector<TableState> states{history.base()};
-  TableState state = history.base();
-  Generation generation;
-  for (const LoggedOperation& logged : log) {
-    const Generation next = shard.log[logged.position.value() - 1].entry.generation.value_or(Generation());
-    if (next != generation) states.push_back(state);
-    generation = next;
-    history.operations().at(logged.operation).ApplyTo(&state);
-  }
-  states.push_back(std::move(state));
-  return states;
-}
-
 Violations CheckScans(const ShardObjects& shard, const std::vector<LoggedOperation>& log, const History& history) {
   Violations violations;
   std::map<int, ScanChecker> checkers;
-  const std::vector<TableState> published = PublishedStates(shard, log, history);
+  const GenerationStates published = StatesByGeneration(log, history);
   for (const ScanRecord& scan : history.scans()) {
     if (scan.writer < 0) {
-      if (std::find(published.begin(), published.end(), scan.state) == published.end()) {
-        Violate(&violations, "a scan without a writer saw {}, which no number of SSTables makes", Describe(scan.state));
-      }
+      CheckScanOfPublished(scan, published, &violations);
       continue;
     }
     const WriterRecord& writer = history.writers().at(static_cast<size_t>(scan.writer));
@@ -442,7 +366,7 @@ Violations CheckTails(const ShardObjects& shard, const std::vector<LoggedOperati
   return violations;
 }
 
-Violations CheckEverything(const ShardObjects& shard, const History& history) {
+Violations CheckEverything(const ShardObjects& shard, const History& history, const std::vector<BaseVersion>& base) {
   Violations violations = history.violations();
   Append(&violations, CheckManifests(shard));
   Append(&violations, CheckLog(shard));
@@ -451,6 +375,10 @@ Violations CheckEverything(const ShardObjects& shard, const History& history) {
   Append(&violations, CheckFences(shard, history));
   Append(&violations, CheckScans(shard, log, history));
   Append(&violations, CheckTails(shard, log, history));
+  Append(&violations, CheckFolders(shard, history));
+  if (base.empty()) return violations;
+  Append(&violations, CheckBase(shard, log, history, base));
+  Append(&violations, CheckRetired(shard, base));
   return violations;
 }
 

@@ -4,16 +4,16 @@
 // Every check looks at the raw objects and at the history alone, and returns one text per violation.
 #pragma once
 
-#include <optional>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "base_versions.h"
 #include "history.h"
 #include "shard_objects.h"
+#include "violations.h"
 
 namespace javelin::simulation {
-
-using Violations = std::vector<std::string>;
 
 // 1-3: versions, epochs and cursors of the manifests.
 Violations CheckManifests(const ShardObjects& shard);
@@ -26,6 +26,7 @@ struct LoggedOperation {
   int64_t operation = 0;
   WalPosition position;
   Epoch epoch;
+  Generation generation;
 };
 
 // Half of 7: every entry is a sequence of whole operations, each once, none that was refused, under its writer's epoch.
@@ -42,13 +43,27 @@ Violations CheckFences(const ShardObjects& shard, const History& history);
 // The table that a reader must see when everything in the log is replayed.
 TableState Replayed(const std::vector<LoggedOperation>& log, const History& history);
 
+// The same after the rows of each generation, and of all below it; 0 = the base as it was at first.
+using GenerationStates = std::map<Generation, TableState>;
+GenerationStates StatesByGeneration(const std::vector<LoggedOperation>& log, const History& history);
+const TableState& StateThrough(const GenerationStates& states, Generation generation);
+
 // 9: what scans saw.
 Violations CheckScans(const ShardObjects& shard, const std::vector<LoggedOperation>& log, const History& history);
 
 // 11: every tail read the log as it is, up to at least the last entry that was durable when it started.
 Violations CheckTails(const ShardObjects& shard, const std::vector<LoggedOperation>& log, const History& history);
 
-// All of the above and what the history itself found.
-Violations CheckEverything(const ShardObjects& shard, const History& history);
+// 13: every version of the base holds what came up to its mark.
+Violations CheckBase(const ShardObjects& shard, const std::vector<LoggedOperation>& log, const History& history,
+                     const std::vector<BaseVersion>& base);
+// 14: what a manifest lists no more was in the base by then.
+Violations CheckRetired(const ShardObjects& shard, const std::vector<BaseVersion>& base);
+// 15: no SSTable that is listed, or that was going to be, has lost its folder.
+Violations CheckFolders(const ShardObjects& shard, const History& history);
+
+// All of the above and what the history itself found; 13 and 14 if there are versions of the base.
+Violations CheckEverything(const ShardObjects& shard, const History& history,
+                           const std::vector<BaseVersion>& base = {});
 
 }  // namespace javelin::simulation

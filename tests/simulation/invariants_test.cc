@@ -294,6 +294,91 @@ TEST_F(InvariantsTest, BaseScanSeesRowsOfTheLog) {
   ExpectViolation("a scan without a writer saw");
 }
 
+// ---- compaction: manifest 4 publishes generation 1, the base takes it over, manifest 5 lists it no more ----
+
+class CompactionInvariants : public InvariantsTest {
+ protected:
+  void SetUp() override {
+    InvariantsTest::SetUp();
+    memwal::ShardManifest flushed = shard.manifests.back();
+    flushed.version = ManifestVersion(4);
+    flushed.current_generation = Generation(2);
+    flushed.replay_after = flushed.wal_position_last_seen = WalPosition(5);
+    flushed.sstables.push_back({.generation = Generation(1), .path = kFolder});
+    memwal::ShardManifest retired = flushed;
+    retired.version = ManifestVersion(5);
+    retired.sstables.clear();
+    shard.manifests.insert(shard.manifests.end(), {flushed, retired});
+    shard.manifest_names.insert(shard.manifest_names.end(), {ManifestVersion(4), ManifestVersion(5)});
+    shard.manifest_written_ns = {10, 20, 30, 40, 60};
+    base = {{TableVersion(1), 0, Generation(0), history.base()}, {TableVersion(2), 50, Generation(1), kCompacted}};
+  }
+
+  void ExpectViolation(const std::string& text) {
+    EXPECT_THAT(CheckEverything(shard, history, base), Contains(HasSubstr(text)));
+  }
+
+  static constexpr const char* kFolder = "00000000_gen_1";
+  const TableState kCompacted{{2, {2, 0}}, {3, {1, 2}}, {4, {5, 0}}, {5, {5, 1}}, {9, {0, 0}}};
+  std::vector<BaseVersion> base;
+};
+
+TEST_F(CompactionInvariants, AHealthyShardHasNone) {
+  history.DeletionSent(kFolder, ManifestVersion(5));
+  EXPECT_THAT(CheckEverything(shard, history, base), IsEmpty());
+}
+
+TEST_F(CompactionInvariants, BaseHoldsOtherRowsThanItsMarkSays) {
+  base[1].rows[2] = {1, 1};
+  ExpectViolation("base 2: holds {2=1/1");
+  base[1].rows = history.base();
+  ExpectViolation("base 2: holds {9=0/0}");
+  base[1] = {TableVersion(2), 50, Generation(0), kCompacted};
+  ExpectViolation("but the rows up to generation 0 are {9=0/0}");
+}
+
+TEST_F(CompactionInvariants, MarkFallsOrIsOfNothing) {
+  base.push_back({TableVersion(3), 70, Generation(0), history.base()});
+  ExpectViolation("base 3: its mark falls from 1 to 0");
+  base[2] = {TableVersion(3), 70, Generation(2), kCompacted};
+  ExpectViolation("base 3: generation 2 was never published");
+}
+
+TEST_F(CompactionInvariants, RetiredBeforeTheBaseHeldIt) {
+  base[1].written_ns = 61;
+  ExpectViolation("manifest 5: generation 1 is not listed, but the base held 0 by then");
+}
+
+TEST_F(CompactionInvariants, RetiringChangesMore) {
+  shard.manifests[4].wal_position_last_seen = WalPosition(4);
+  ExpectViolation("manifest 5: taking SSTables out changed more than the list");
+}
+
+TEST_F(CompactionInvariants, PublishedTwice) {
+  shard.manifests[4].sstables.push_back({.generation = Generation(1), .path = "11111111_gen_1"});
+  ExpectViolation("manifest 5: generation 1 is in 11111111_gen_1, but was in 00000000_gen_1");
+}
+
+TEST_F(CompactionInvariants, FolderDeletedBeforeItWasRetired) {
+  history.DeletionSent(kFolder, ManifestVersion(4));
+  ExpectViolation("manifest 4: lists 00000000_gen_1, which was deleted when manifest 4 was the newest");
+}
+
+TEST_F(CompactionInvariants, ListedFolderIsMissing) {
+  shard.manifests.pop_back();
+  ExpectViolation("the newest manifest lists 00000000_gen_1, which is not there");
+  shard.folders[kFolder] = 6;
+  EXPECT_THAT(CheckEverything(shard, history, base), IsEmpty());
+}
+
+TEST_F(CompactionInvariants, AScanWithoutAWriterSeesWholeGenerations) {
+  history.Scanned(*runtime, {-1, 0, 0, kCompacted, Generation(0), Generation(1)});
+  history.Scanned(*runtime, {-1, 0, 0, history.base(), Generation(0), Generation(1)});
+  EXPECT_THAT(CheckEverything(shard, history, base), IsEmpty());
+  history.Scanned(*runtime, {-1, 0, 0, history.base(), Generation(1), Generation(1)});
+  ExpectViolation("which no number of SSTables from 1 to 1 makes");
+}
+
 TEST_F(InvariantsTest, TailStopsEarlyOrReadsSomethingElse) {
   Moment now = history.Now();
   history.Tailed(*runtime, {now, history.Now(), WalPosition(6), {"0", "1", "2", "3", "4"}});

@@ -72,12 +72,14 @@ void ReaderActor::ReadBase(const Dataset& dataset) {
   ScanRecord record;
   record.writer = -1;
   record.started = world_.history.Now();
+  record.published_before = world_.Published();
   auto view = memwal::FreshView::Open(dataset);
   record.finished = world_.history.Now();
+  record.published_after = world_.Published();
   world_.Expect("opening a view of the table", view.status(), kStoreFailures);
   if (!view.ok()) return;
   auto scanned = ScanAll(**view);
-  world_.Expect("a scan of the table", scanned.status(), kStoreFailures);
+  world_.ExpectRead("a scan of the table", scanned.status(), kStoreFailures);
   if (!scanned.ok()) return;
   record.state = *scanned;
   world_.history.Scanned(world_.runtime(), std::move(record));

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "compactor_actor.h"
 #include "javelin/memwal/shard_writer.h"
 #include "reader_actor.h"
 #include "writer_actor.h"
@@ -22,6 +23,7 @@ class Scenario {
   ScenarioResult Run(const ScenarioOptions& options) {
     StartWriters();
     StartReader();
+    StartCompactors();
     PlanCrashes();
     PlanFailures();
     ScenarioResult result;
@@ -47,7 +49,25 @@ class Scenario {
   void StartWriter(const WriterPlan& plan, Duration delay, int life) {
     ActorId actor =
         world_.simulation.StartActor(plan.name, delay, [this, plan, life] { WriterActor(world_, plan, life).Run(); });
-    lives_.emplace(actor, std::make_pair(plan, life));
+    after_crash_[actor] = [this, plan, life](Duration pause) { StartWriter(plan, pause, life + 1); };
+  }
+
+  // Two of them find each other's work half done.
+  void StartCompactors() {
+    const uint64_t compactors = random_.OneIn(4) ? 0 : 1 + random_.Below(2);
+    const bool together = random_.OneIn(2);
+    Duration start{};
+    for (uint64_t i = 0; i < compactors; ++i) {
+      const CompactorPlan plan = DrawCompactorPlan(random_, i == 0 ? "C" : "D", 600 + i);
+      if (i == 0 || !together) start = plan.start;
+      StartCompactor(plan, start, 0);
+    }
+  }
+
+  void StartCompactor(const CompactorPlan& plan, Duration delay, int life) {
+    ActorId actor =
+        world_.simulation.StartActor(plan.name, delay, [this, plan, life] { RunCompactor(world_, plan, life); });
+    after_crash_[actor] = [this, plan, life](Duration pause) { StartCompactor(plan, pause, life + 1); };
   }
 
   void StartReader() {
@@ -57,19 +77,18 @@ class Scenario {
                                  [this, rounds] { ReaderActor(world_, 900, rounds).Run(); });
   }
 
-  // A writer dies at any SyncPoint, up to three times in all, and starts again after a while.
+  // Who writes dies at any SyncPoint, up to three times in all, and starts again after a while.
   void PlanCrashes() {
     const uint64_t one_in = static_cast<uint64_t>(random_.Between(20, 420));
     crashes_left_ = static_cast<int>(random_.Below(4));
     world_.simulation.OnSyncPoint("", [this, one_in](const SyncHit& hit) {
       if (world_.quiet() || crashes_left_ == 0 || !world_.simulation.crash_random().OneIn(one_in))
         return SyncAction::Continue();
-      auto life = lives_.find(hit.actor);
-      if (life == lives_.end()) return SyncAction::Continue();
+      const auto start_again = after_crash_.find(hit.actor);
+      if (start_again == after_crash_.end()) return SyncAction::Continue();
       --crashes_left_;
       ++world_.coverage.crashes;
-      StartWriter(life->second.first, milliseconds(world_.simulation.crash_random().Below(5000)),
-                  life->second.second + 1);
+      start_again->second(milliseconds(world_.simulation.crash_random().Below(5000)));
       return SyncAction::Crash();
     });
   }
@@ -128,7 +147,7 @@ class Scenario {
   World world_;
   SeededRandom random_;
   int crashes_left_ = 0;
-  std::map<ActorId, std::pair<WriterPlan, int>> lives_;
+  std::map<ActorId, std::function<void(Duration pause)>> after_crash_;
 };
 
 }  // namespace

@@ -25,39 +25,47 @@ class Loader {
 
   arrow::Result<ShardObjects> Load() {
     ARROW_ASSIGN_OR_RAISE(ListPage page, ListAll(store_, {.prefix = paths_.shard_folder + "/"}));
-    for (const ObjectInfo& object : page.objects) ARROW_RETURN_NOT_OK(LoadObject(object.key));
+    for (const ObjectInfo& object : page.objects) ARROW_RETURN_NOT_OK(LoadObject(object));
     SortByName();
     return std::move(objects_);
   }
 
  private:
-  arrow::Status LoadObject(const std::string& key) {
+  arrow::Status LoadObject(const ObjectInfo& object) {
+    const std::string& key = object.key;
     std::string manifest_name = NameIn(paths_.ManifestFolder(), key);
     std::string entry_name = NameIn(paths_.WalFolder(), key);
-    if (auto version = memwal::ParseReversedBits(manifest_name, kManifestSuffix)) return LoadManifest(key, *version);
-    if (auto position = memwal::ParseReversedBits(entry_name, kEntrySuffix)) return LoadEntry(key, *position);
-    if (key != paths_.ManifestHint()) objects_.foreign.push_back(key);
-    return arrow::Status::OK();
-  }
-
-  arrow::Status LoadManifest(const std::string& key, uint64_t version) {
-    ARROW_ASSIGN_OR_RAISE(BufferPtr bytes, store_.Get(key));
-    auto manifest = memwal::DecodeShardManifest(*bytes);
-    if (manifest.ok()) {
-      manifests_.emplace(version, *manifest);
+    if (auto version = memwal::ParseReversedBits(manifest_name, kManifestSuffix)) return LoadManifest(object, *version);
+    if (auto position = memwal::ParseReversedBits(entry_name, kEntrySuffix)) return LoadEntry(object, *position);
+    if (key == paths_.ManifestHint()) return arrow::Status::OK();
+    const std::string below = key.substr(paths_.shard_folder.size() + 1);
+    const std::string folder = below.substr(0, below.find('/'));
+    if (folder.find("_gen_") != std::string::npos) {
+      ++objects_.folders[folder];
     } else {
-      objects_.undecodable.push_back(key + ": " + manifest.status().ToString());
+      objects_.foreign.push_back(key);
     }
     return arrow::Status::OK();
   }
 
-  arrow::Status LoadEntry(const std::string& key, uint64_t position) {
-    ARROW_ASSIGN_OR_RAISE(BufferPtr bytes, store_.Get(key));
+  arrow::Status LoadManifest(const ObjectInfo& object, uint64_t version) {
+    ARROW_ASSIGN_OR_RAISE(BufferPtr bytes, store_.Get(object.key));
+    auto manifest = memwal::DecodeShardManifest(*bytes);
+    if (manifest.ok()) {
+      manifests_.emplace(version, std::make_pair(*manifest, object.modified_ns));
+    } else {
+      objects_.undecodable.push_back(object.key + ": " + manifest.status().ToString());
+    }
+    return arrow::Status::OK();
+  }
+
+  arrow::Status LoadEntry(const ObjectInfo& object, uint64_t position) {
+    ARROW_ASSIGN_OR_RAISE(BufferPtr bytes, store_.Get(object.key));
     auto entry = memwal::DecodeWalEntry(bytes);
     if (entry.ok()) {
-      entries_.emplace(position, LogEntry{WalPosition(position), *entry, Describe(*entry)});
+      entries_.emplace(position, LogEntry{WalPosition(position), *entry, Describe(*entry), object.modified_ns});
     } else {
-      objects_.undecodable.push_back(key + ": " + entry.status().ToString());
+      objects_.undecodable.push_back(object.key + ": " + entry.status().ToString());
     }
     return arrow::Status::OK();
   }
@@ -65,14 +73,15 @@ class Loader {
   void SortByName() {
     for (auto& [version, manifest] : manifests_) {
       objects_.manifest_names.push_back(ManifestVersion(version));
-      objects_.manifests.push_back(std::move(manifest));
+      objects_.manifests.push_back(std::move(manifest.first));
+      objects_.manifest_written_ns.push_back(manifest.second);
     }
     for (auto& [position, entry] : entries_) objects_.log.push_back(std::move(entry));
   }
 
   ObjectStore& store_;
   const memwal::ShardPaths& paths_;
-  std::map<uint64_t, memwal::ShardManifest> manifests_;
+  std::map<uint64_t, std::pair<memwal::ShardManifest, int64_t>> manifests_;  // with the time of each
   std::map<uint64_t, LogEntry> entries_;
   ShardObjects objects_;
 };
@@ -103,9 +112,12 @@ std::string Describe(const ShardObjects& shard) {
   std::string text;
   for (size_t i = 0; i < shard.manifests.size(); ++i) {
     const memwal::ShardManifest& manifest = shard.manifests[i];
-    text += fmt::format("manifest {}: epoch {} generation {} replay after {} last seen {}\n", shard.manifest_names[i],
-                        manifest.writer_epoch, manifest.current_generation, manifest.replay_after,
-                        manifest.wal_position_last_seen);
+    text +=
+        fmt::format("manifest {}: epoch {} generation {} replay after {} last seen {}{} SSTables",
+                    shard.manifest_names[i], manifest.writer_epoch, manifest.current_generation, manifest.replay_after,
+                    manifest.wal_position_last_seen, manifest.status == memwal::ShardStatus::kSealed ? " sealed" : "");
+    for (const memwal::SsTableEntry& entry : manifest.sstables) text += " " + entry.path;
+    text += "\n";
   }
   for (const LogEntry& entry : shard.log) text += fmt::format("entry {}: {}\n", entry.position, entry.digest);
   return text;

@@ -16,14 +16,17 @@ namespace javelin::simulation {
 struct LogEntry {
   WalPosition position;
   memwal::WalEntry entry;
-  std::string digest;  // Describe(entry)
+  std::string digest;      // Describe(entry)
+  int64_t written_ns = 0;  // when it arrived in the store
 };
 
 struct ShardObjects {
   std::vector<memwal::ShardManifest> manifests;  // ascending by file name
   std::vector<ManifestVersion> manifest_names;   // what the file names say, in the same order
+  std::vector<int64_t> manifest_written_ns;      // when they arrived in the store, in the same order
   std::vector<LogEntry> log;                     // ascending by position
   std::vector<std::string> undecodable;          // "key: why", for objects with a proper name
+  std::map<std::string, uint64_t> folders;       // of SSTables, listed or not: objects in each
   std::vector<std::string> foreign;              // keys below the shard's folder that are none of ours
 
   // 0 if there is none.

@@ -13,10 +13,12 @@
 #include "invariants.h"
 #include "javelin/base/simulation.h"
 #include "javelin/dataset/dataset.h"
+#include "javelin/memwal/compactor.h"
 #include "javelin/memwal/fresh_view.h"
 #include "javelin/memwal/shard_writer.h"
 #include "javelin/store/sim_store.h"
 #include "shard_objects.h"
+#include "table_reading.h"
 
 namespace javelin::simulation {
 
@@ -29,6 +31,7 @@ inline constexpr int64_t kMostKeys = 9;  // no operation touches a key above
 struct Coverage {
   uint64_t crashes = 0, opened = 0, open_failed = 0, fenced = 0, lost_persistence = 0, backpressure = 0;
   uint64_t acknowledged = 0, unknown = 0, refused = 0, scans = 0, tails = 0, freezes = 0, damaged = 0;
+  uint64_t passes = 0, compactions_failed = 0, retired = 0, folders_deleted = 0, views_outlived = 0;
   void Add(const Coverage& other);
 };
 
@@ -45,13 +48,15 @@ class World {
   // A call must have ended in one of these ways (OK is always one); anything else is a violation.
   void Expect(const std::string& call, const arrow::Status& status, std::initializer_list<ErrorKind> kinds);
 
+  // The same for a call that reads SSTables: NotFound is right if somebody deletes the folder that it names.
+  void ExpectRead(const std::string& call, const arrow::Status& status, std::initializer_list<ErrorKind> kinds);
+
   // ---- the end of a run ----
 
   // From here on no request fails. A test's hooks on SyncPoints look at this themselves.
   void Quiet() { quiet_ = true; }
   bool quiet() const { return quiet_; }
-  // Runs what there is, then opens the shard without faults as a writer that must see exactly what the log holds, then
-  // checks every invariant. Returns all violations.
+  // Runs what there is, then recovers without faults (recovery.h), then checks every invariant. Returns all violations.
   Violations RunRecoverAndCheck();
 
   // Decides about requests before the seed does, until Quiet.
@@ -64,6 +69,8 @@ class World {
   // Version of the newest manifest and position of the newest entry; 0 = none.
   uint64_t ManifestTip();
   uint64_t LogTip();
+  // The newest generation that is published; 0 = none.
+  Generation Published();
 
   uint64_t seed() const { return simulation.seed(); }
   Runtime& runtime() { return *simulation.runtime(); }
@@ -76,9 +83,7 @@ class World {
 
  private:
   uint64_t Tip(const std::string& folder, std::string_view suffix);
-  void Recover();
-  void CheckEveryRowOnce(const memwal::ShardWriter& writer);
-  void CheckSsTables(const TableState& expected);
+  void NoteDeletion(const RequestHit& hit);
 
   bool quiet_ = false;
 };
@@ -86,7 +91,6 @@ class World {
 TableState BaseState();
 // Reads a writer's rows by scan, lookup and count, and compares the three. False once the writer answers no more.
 bool ReadOnce(World& world, const memwal::ShardWriter& writer, int number);
-arrow::Result<TableState> ScanAll(const memwal::FreshView& view);
 // Looks every key up, some twice, in one call. Invalid if the answer is not one row per key that exists, in the order
 // asked.
 arrow::Result<TableState> LookUpAll(const memwal::FreshView& view);

@@ -1,5 +1,7 @@
 #include "writer_actor.h"
 
+#include "compactor_actor.h"
+
 #include <arrow/api.h>
 
 namespace javelin::simulation {
@@ -63,6 +65,7 @@ WriterPlan DrawWriterPlan(SeededRandom& random, std::string name, uint64_t strea
   plan.pause_ms = static_cast<uint64_t>(random.OneIn(2) ? 30 : 300);
   plan.retries = random.OneIn(3);
   plan.reads = !random.OneIn(4);
+  plan.compacts = random.OneIn(4);
   plan.ending = static_cast<Ending>(random.Below(4));
   plan.options = DrawOptions(random);
   return plan;
@@ -113,6 +116,15 @@ void WriterActor::RunOpening(const Dataset& dataset, int opening) {
           }
           watch.Look();
         }));
+  }
+  if (plan_.compacts) {
+    tasks.push_back(world_.runtime().Spawn(plan_.name + " compactor", [&world = world_, plan = plan_, writer, stream] {
+      SeededRandom random(world.seed(), stream + 8);
+      for (int i = 0; i < plan.operations; ++i) {
+        world.runtime().Sleep(milliseconds(random.Between(0, static_cast<int64_t>(plan.pause_ms) * 2)));
+        CompactOnce(world, writer->dataset(), {.retired_grace = Duration::zero()}, random);
+      }
+    }));
   }
   if (plan_.ending == Ending::kCloseWhileBusy) {
     SeededRandom random(world_.seed(), stream + 9);

@@ -26,6 +26,7 @@ struct WriterPlan {
   uint64_t pause_ms = 300;
   bool retries = false;  // its store repeats failed requests
   bool reads = true;
+  bool compacts = false;  // in its own process, while it writes
   Ending ending = Ending::kClose;
   memwal::WriterOptions options;
 };

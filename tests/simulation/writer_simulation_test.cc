@@ -27,15 +27,22 @@ void ExpectEverythingHappened(const Coverage& coverage) {
   EXPECT_GT(coverage.tails, 0u);
   EXPECT_GT(coverage.freezes, 0u);
   EXPECT_GT(coverage.damaged, 0u);
+  EXPECT_GT(coverage.passes, 0u);
+  EXPECT_GT(coverage.compactions_failed, 0u);
+  EXPECT_GT(coverage.retired, 0u);
+  EXPECT_GT(coverage.folders_deleted, 0u);
+  EXPECT_GT(coverage.views_outlived, 0u);
 }
 
 std::string Describe(const Coverage& c) {
   return fmt::format(
       "{} crashes, {} opened, {} opens failed, {} fenced, {} lost persistence, {} backpressure, {} acknowledged, {} "
-      "unknown, "
-      "{} refused, {} scans, {} tails, {} freezes, {} damaged",
+      "unknown, {} refused, {} scans, {} tails, {} freezes, {} damaged, {} passes, {} compactions failed, {} retired, "
+      "{} "
+      "folders deleted, {} views outlived their SSTables",
       c.crashes, c.opened, c.open_failed, c.fenced, c.lost_persistence, c.backpressure, c.acknowledged, c.unknown,
-      c.refused, c.scans, c.tails, c.freezes, c.damaged);
+      c.refused, c.scans, c.tails, c.freezes, c.damaged, c.passes, c.compactions_failed, c.retired, c.folders_deleted,
+      c.views_outlived);
 }
 
 TEST(WriterSimulation, RandomRuns) {

@@ -194,9 +194,13 @@ class ShardCompactor {
 
   arrow::Status Move(const Plan& plan) {
     ARROW_ASSIGN_OR_RAISE(auto key, KeyOf(*base_));
-    ARROW_ASSIGN_OR_RAISE(CompactionRows rows, CompactionRows::Collect(plan.tables, std::move(key)));
-    ARROW_RETURN_NOT_OK(rows.FindInBase(*base_));
+    auto tables = plan.tables;
+    if (runtime().PlantedBug("compaction.oldest_row_wins")) std::reverse(tables.begin(), tables.end());
+    ARROW_ASSIGN_OR_RAISE(CompactionRows rows, CompactionRows::Collect(std::move(tables), std::move(key)));
+    if (!runtime().PlantedBug("compaction.appends_only")) ARROW_RETURN_NOT_OK(rows.FindInBase(*base_));
     ARROW_RETURN_NOT_OK(runtime().SyncPoint("compact.rows_found"));
+    if (runtime().PlantedBug("compaction.retires_before_commit"))
+      ARROW_RETURN_NOT_OK(Unlist(manifests_, runtime(), plan.through()).status());
     const auto new_rows = rows.Read(base_->schema());
     const RowChange change{.new_rows = rows.num_upserts() > 0 ? new_rows.get() : nullptr,
                            .masked = rows.masked(),
