@@ -122,7 +122,7 @@ OURS: Mapping[str, Tuple[str, ...]] = MappingProxyType(
     {
         "LanceDataset.__arrow_c_stream__": ("requested_schema",),
         "LanceDataset.initialize_mem_wal": _OUR_WRITER,
-        "LanceDataset.mem_wal_writer": _OUR_WRITER + ("commit_mode", "shard_spec_id"),
+        "LanceDataset.mem_wal_writer": _OUR_WRITER + ("commit_mode", "frozen_memtable_grace_ms", "shard_spec_id"),
         "LanceDataset.compact_shards": ("shard", "max_bytes", "dry_run", "retired_grace"),
         "LanceDataset.seal_shard": ("shard_id",),
         "LanceDataset.unseal_shard": ("shard_id",),
@@ -142,6 +142,8 @@ OURS: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         "mem_wal.ShardWriter.delete": ("wait",),
         "mem_wal.ShardWriter.epoch": (),
         "mem_wal.ShardWriter.warnings": (),
+        "mem_wal.ShardWriter.schema": (),
+        "mem_wal.ShardWriter.evolve": (),
         "mem_wal.ShardWriter.flush": (),
         "mem_wal.ShardWriter.flush_wal": (),
         "mem_wal.ShardWriter.manifest": (),

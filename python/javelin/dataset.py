@@ -34,6 +34,7 @@ _STORED_WRITER_OPTIONS = (
     "backpressure_log_interval_ms",
     "enable_memtable",
 )
+_OTHER_WRITER_OPTIONS = ("commit_mode", "frozen_memtable_grace_ms", "shard_spec_id")
 
 
 def dataset(
@@ -408,6 +409,7 @@ class LanceDataset:
         max_unflushed_memtable_bytes: Optional[int] = None,
         manifest_scan_batch_size: Optional[int] = None,
         backpressure_log_interval_ms: Optional[int] = None,
+        frozen_memtable_grace_ms: Optional[int] = None,
         enable_memtable: Optional[bool] = None,
         shard_spec_id: Optional[int] = None,
     ) -> "mem_wal.ShardWriter":
@@ -440,6 +442,9 @@ class LanceDataset:
         backpressure_log_interval_ms : int
             Milliseconds between two notes that puts are refused; 30,000. Kept with the table for other writers; no notes are
             written yet.
+        frozen_memtable_grace_ms : int
+            Milliseconds that a flushed MemTable goes on to answer reads from memory, for queries that are split over several
+            reads; 0 = not at all. Its memory counts in ``grace_bytes``, not against `max_unflushed_memtable_bytes`.
         enable_memtable : bool
             True. False (a writer that only appends to the log) is not supported yet.
         shard_spec_id : int
@@ -458,7 +463,7 @@ class LanceDataset:
         javelin.errors.WalGap, WalCorrupt
             Its log cannot be replayed.
         """
-        options = _given(locals(), (*_STORED_WRITER_OPTIONS, "commit_mode", "shard_spec_id"))
+        options = _given(locals(), (*_STORED_WRITER_OPTIONS, *_OTHER_WRITER_OPTIONS))
         return mem_wal.ShardWriter(_core.open_shard_writer(self._core, _shard_id(shard_id), options))
 
     def seal_shard(self, shard_id: str) -> Dict[str, Any]:

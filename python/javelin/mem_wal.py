@@ -96,14 +96,23 @@ class ShardWriter:
 
     def __init__(self, core: Any) -> None:
         self._core = core
-        self._schema = pa.schema(core.schema)
-        self._key_columns = core.key_columns
+        self._follow()
         self._shard_id, self._epoch = core.shard_id, core.epoch
         self._closed = False
         _live_writers.add(self)
 
     def __repr__(self) -> str:
         return f"<ShardWriter of shard {self._shard_id}, epoch {self._epoch}{', closed' if self._closed else ''}>"
+
+    def _follow(self) -> None:
+        self._schema = pa.schema(self._core.schema)
+        self._key_columns = self._core.key_columns
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What rows of a :meth:`put` must look like: the columns of the table when the writer was opened, or last
+        :meth:`evolve`-d."""
+        return self._schema
 
     @property
     def shard_id(self) -> str:
@@ -167,6 +176,30 @@ class ShardWriter:
             return ticket
         ticket.wait()
         return None
+
+    def evolve(self) -> bool:
+        """Take over the columns that the table has now, after somebody added, dropped or renamed some.
+
+        From then on :meth:`put` takes the new columns. Rows put before keep answering: a column added since is null in them, a
+        renamed one keeps its values, a dropped one is gone. Without this the writer goes on with the columns that it knows.
+
+        Returns
+        -------
+        bool
+            False: the writer has these columns already.
+
+        Raises
+        ------
+        javelin.errors.InvalidInput
+            Rows of this shard cannot go on under the new columns: another primary key, a column with another type, or one that
+            must not be null and may be null in them. Nothing changed, the writer is healthy.
+        javelin.errors.NotFound
+            MemWAL was taken off the table.
+        """
+        self._check_open()
+        changed: bool = self._core.evolve()
+        self._follow()
+        return changed
 
     def flush_wal(self) -> None:
         """Append everything put so far to the log; return when it is durable."""

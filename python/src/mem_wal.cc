@@ -85,6 +85,7 @@ constexpr Option kOptions[] = {
     JAVELIN_OPTION("max_unflushed_memtable_bytes", ReadNumber, max_unflushed_memtable_bytes),
     JAVELIN_OPTION("manifest_scan_batch_size", ReadNumber, manifest_scan_batch_size),
     JAVELIN_OPTION("backpressure_log_interval_ms", ReadMilliseconds, backpressure_log_interval),
+    JAVELIN_OPTION("frozen_memtable_grace_ms", ReadMilliseconds, frozen_memtable_grace),
     JAVELIN_OPTION("enable_memtable", ReadBool, enable_memtable),
 };
 #undef JAVELIN_OPTION

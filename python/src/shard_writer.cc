@@ -91,6 +91,10 @@ void WaitFor(const Writer& self, arrow::Status (ShardWriter::*call)()) {
   });
 }
 
+bool Evolve(const Writer& self) {
+  return WaitInSlices<bool>(self.session(), [writer = self.object()] { return writer->Evolve(); });
+}
+
 using Manifest = memwal::ShardManifest;
 using ShardCall = arrow::Result<Manifest> (*)(const Dataset&, const std::string&);
 
@@ -200,6 +204,7 @@ void RegisterShardWriter(nb::module_& module) {
       .def("flush_wal", [](const Writer& self) { WaitFor(self, &ShardWriter::FlushWal); })
       .def("flush", [](const Writer& self) { WaitFor(self, &ShardWriter::Flush); })
       .def("close", [](const Writer& self) { WaitFor(self, &ShardWriter::Close); })
+      .def("evolve", &Evolve, "Whether the columns changed.")
       .def("seal", &Seal)
       .def("unseal", &Unseal)
       .def("abort",
@@ -217,9 +222,9 @@ void RegisterShardWriter(nb::module_& module) {
       .def("memtable_stats", &MemTableStats)
       .def_prop_ro("shard_id", [](const Writer& self) { return self.object()->shard_id(); })
       .def_prop_ro(
-          "schema", [](const Writer& self) { return PySchema{self.object()->dataset().arrow_schema()}; },
+          "schema", [](const Writer& self) { return PySchema{self.object()->arrow_schema()}; },
           "Schema of the rows that put() takes.")
-      .def_prop_ro("key_columns", [](const Writer& self) { return KeyColumns(self.object()->dataset()); })
+      .def_prop_ro("key_columns", [](const Writer& self) { return self.object()->key_columns(); })
       .def_prop_ro("epoch", [](const Writer& self) { return self.object()->epoch().value(); })
       .def_prop_ro("warnings", [](const Writer& self) { return self.object()->warnings(); });
 }

@@ -45,12 +45,13 @@ arrow::Result<std::optional<ShardManifestStore::Change>> Flush::Write(const MemT
 }
 
 FlushTask::FlushTask(std::shared_ptr<WriterState> state, WriterCounters* counters, StoreLocation table,
-                     IndexTask& index, WalTask& wal)
+                     IndexTask& index, WalTask& wal, GracePeriod& grace)
     : state_(state),
       counters_(counters),
       flush_(std::move(state), std::move(table)),
       index_(index),
       wal_(wal),
+      grace_(grace),
       timer_mutex_(state_->runtime()),
       strand_(state_->runtime(), "memwal.flush", PoolKind::kIo) {}
 
@@ -144,7 +145,7 @@ void FlushTask::Published(const std::shared_ptr<MemTable>& table, const arrow::R
 void FlushTask::Drop(const std::shared_ptr<MemTable>& table) {
   watch_.reset();
   failures_ = 0;
-  state_->UpdateResident([&](ResidentSet& set) { std::erase(set.tables, table); });
+  grace_.Begin(table);
   state_->Wake();
   Step();
 }

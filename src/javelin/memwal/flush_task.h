@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "javelin/base/runtime.h"
+#include "javelin/memwal/grace_period.h"
 #include "javelin/memwal/index_task.h"
 #include "javelin/memwal/shard_manifest_store.h"
 #include "javelin/memwal/wal_task.h"
@@ -38,7 +39,7 @@ class Flush {
 class FlushTask {
  public:
   FlushTask(std::shared_ptr<WriterState> state, WriterCounters* counters, StoreLocation table, IndexTask& index,
-            WalTask& wal);
+            WalTask& wal, GracePeriod& grace);
 
   // A MemTable was frozen. Any context.
   void Request();
@@ -72,6 +73,7 @@ class FlushTask {
   const Flush flush_;
   IndexTask& index_;
   WalTask& wal_;
+  GracePeriod& grace_;
   std::atomic<bool> stopped_{false};
   std::atomic<bool> gave_up_{false};
   std::atomic<bool> pausing_{false};

@@ -185,9 +185,12 @@ class Assembly {
   void AddShard(const Uuid& shard, std::vector<SsTableEntry> sstables, const ShardMemory* memory) {
     if (!details_.has_value() && memory == nullptr) return;
     query::Shard sources;
+    const Generation compacted = details_.has_value() ? details_->CompactedThrough(shard) : Generation(0);
     std::optional<Generation> oldest_in_memory;
     if (memory != nullptr) {
       for (const MemTableView& view : memory->tables) {
+        // One in grace may be in the base already, where its rows may have changed since.
+        if (view.generation <= compacted) break;
         oldest_in_memory = view.generation;
         if (view.visible_rows == 0) continue;
         sources.push_back(MakeMemTableSource(view));
@@ -195,7 +198,6 @@ class Assembly {
                                      view.visible_rows));
       }
     }
-    const Generation compacted = details_.has_value() ? details_->CompactedThrough(shard) : Generation(0);
     std::sort(sstables.begin(), sstables.end(),
               [](const SsTableEntry& a, const SsTableEntry& b) { return a.generation > b.generation; });
     const ShardPaths paths(base_->location().root, shard);

@@ -16,7 +16,8 @@ ShardWriter::Impl::Impl(Dataset dataset_in, OpenPlan plan_in, std::shared_ptr<Wr
       close_result(state->runtime()),
       index(state, &counters),
       wal(state, &counters, std::move(log), plan.options),
-      flush(state, &counters, dataset.location(), index, wal) {}
+      grace(state, plan.options.frozen_memtable_grace),
+      flush(state, &counters, dataset.location(), index, wal, grace) {}
 
 arrow::Result<std::vector<MemTableView>> ShardWriter::Snapshot() const {
   ARROW_RETURN_NOT_OK(impl_->state->runtime().CheckProcess());
@@ -26,6 +27,14 @@ arrow::Result<std::vector<MemTableView>> ShardWriter::Snapshot() const {
 const std::string& ShardWriter::shard_id() const { return impl_->shard_id; }
 std::shared_ptr<arrow::Schema> ShardWriter::arrow_schema() const {
   return impl_->state->resident()->active()->schemas().logical();
+}
+std::vector<std::string> ShardWriter::key_columns() const {
+  const auto active = impl_->state->resident()->active();
+  std::vector<std::string> names;
+  for (const int column : active->schemas().key_columns()) {
+    names.push_back(active->schemas().storage()->field(column)->name());
+  }
+  return names;
 }
 Epoch ShardWriter::epoch() const { return impl_->state->epoch(); }
 const Dataset& ShardWriter::dataset() const { return impl_->dataset; }
@@ -73,7 +82,8 @@ MemTableStats ShardWriter::memtable_stats() const {
   }
   stats.frozen_count = resident->tables.size() - 1;
   stats.frozen_bytes = resident->frozen_bytes();
-  stats.retained_bytes = resident->resident_bytes();
+  stats.grace_bytes = resident->grace_bytes();
+  stats.retained_bytes = resident->resident_bytes() + stats.grace_bytes;
   return stats;
 }
 

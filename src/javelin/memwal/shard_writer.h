@@ -63,7 +63,8 @@ struct MemTableStats {
       pending_wal_end_batch_position;  // not yet in the log: [start, end)
   uint64_t pending_wal_batch_count = 0, pending_wal_row_count = 0, pending_wal_estimated_bytes = 0;
   uint64_t frozen_count = 0, frozen_bytes = 0, grace_bytes = 0;
-  uint64_t retained_bytes = 0;  // memory of active and frozen MemTables: what max_unflushed_memtable_bytes limits
+  // Of active and frozen MemTables, which max_unflushed_memtable_bytes limits, and of flushed ones in grace.
+  uint64_t retained_bytes = 0;
 };
 
 // One MemTable as a reader sees it: its batches below the visible count, fixed at the moment of the snapshot.
@@ -103,8 +104,9 @@ class ShardWriter {
   // column that must not be null but may be null in rows of this shard), NotFound (MemWAL was taken off the table),
   // NotSupported (a type that cannot be written), store errors; Fenced, Closed. Blocks; T.
   arrow::Result<bool> Evolve();
-  // What rows of a put must look like now.
+  // What rows of a put must look like now, and which of their columns are the primary key, in key order.
   std::shared_ptr<arrow::Schema> arrow_schema() const;
+  std::vector<std::string> key_columns() const;
 
   // Makes everything put so far an SSTable: freezes the active MemTable and waits until no MemTable up to it is left in
   // memory. A store that is down is waited for. Fenced, Closed.
@@ -117,8 +119,8 @@ class ShardWriter {
   // Appends everything put so far and waits until it is durable.
   arrow::Status FlushWal();
 
-  // Snapshot for readers, newest generation first: active and all frozen MemTables with what is visible of each. The
-  // terminal error on a poisoned writer (V2).
+  // Snapshot for readers, newest generation first: active and all frozen MemTables with what is visible of each, and
+  // flushed ones in grace. The terminal error on a poisoned writer (V2).
   arrow::Result<std::vector<MemTableView>> Snapshot() const;
 
   const std::string& shard_id() const;

@@ -41,6 +41,7 @@ void ShardWriter::Impl::StopTasks() {
   registry->Remove(dataset.location(), state);
   state->End();
   flush.Stop();
+  grace.Stop();
   index.Stop();
   wal.Stop();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "javelin/memwal/flush_task.h"
+#include "javelin/memwal/grace_period.h"
 #include "javelin/memwal/index_task.h"
 #include "javelin/memwal/shard_writer.h"
 #include "javelin/memwal/ticket_internal.h"
@@ -96,7 +97,8 @@ struct ShardWriter::Impl {
   CellSetter<Unit> close_result;
   IndexTask index;
   WalTask wal;
-  FlushTask flush;  // last: asks the two above
+  GracePeriod grace;
+  FlushTask flush;  // last: asks the others
 };
 
 }  // namespace javelin::memwal

@@ -26,6 +26,7 @@ constexpr char kMaxMemTableBatches[] = "max_memtable_batches";
 constexpr char kMaxUnflushedBytes[] = "max_unflushed_memtable_bytes";
 constexpr char kScanBatchSize[] = "manifest_scan_batch_size";
 constexpr char kBackpressureLogInterval[] = "backpressure_log_interval_ms";
+constexpr char kFrozenGrace[] = "frozen_memtable_grace_ms";
 constexpr char kStatsLogInterval[] = "stats_log_interval_ms";
 constexpr char kEnableMemTable[] = "enable_memtable";
 
@@ -106,6 +107,7 @@ arrow::Result<ResolvedWriterOptions> LoadStored(const StoredDefaults& stored) {
   ARROW_RETURN_NOT_OK(Load(stored, kMaxUnflushedBytes, &options.max_unflushed_memtable_bytes));
   ARROW_RETURN_NOT_OK(Load(stored, kScanBatchSize, &options.manifest_scan_batch_size));
   ARROW_RETURN_NOT_OK(Load(stored, kBackpressureLogInterval, &options.backpressure_log_interval));
+  ARROW_RETURN_NOT_OK(Load(stored, kFrozenGrace, &options.frozen_memtable_grace));
   ARROW_RETURN_NOT_OK(Load(stored, kEnableMemTable, &options.enable_memtable));
   return options;
 }
@@ -129,6 +131,7 @@ void OverrideAll(const WriterOptions& given, ResolvedWriterOptions* options) {
   Override(given.max_unflushed_memtable_bytes, &options->max_unflushed_memtable_bytes);
   Override(given.manifest_scan_batch_size, &options->manifest_scan_batch_size);
   Override(given.backpressure_log_interval, &options->backpressure_log_interval);
+  Override(given.frozen_memtable_grace, &options->frozen_memtable_grace);
   Override(given.enable_memtable, &options->enable_memtable);
 }
 
@@ -146,6 +149,7 @@ arrow::Status Validate(const ResolvedWriterOptions& options) {
   ARROW_RETURN_NOT_OK(CheckDuration("max_wal_flush_interval", options.max_wal_flush_interval));
   ARROW_RETURN_NOT_OK(CheckDuration("wal_persist_retry_base_delay", options.wal_persist_retry_base_delay));
   ARROW_RETURN_NOT_OK(CheckDuration("backpressure_log_interval", options.backpressure_log_interval));
+  ARROW_RETURN_NOT_OK(CheckDuration("frozen_memtable_grace", options.frozen_memtable_grace));
   // Without a ticker nothing would ever append a small durable put, and its caller would wait for ever (row T4).
   if (options.durable_write && options.commit_mode == CommitMode::kInterval &&
       options.max_wal_flush_interval == Duration::zero()) {
@@ -203,7 +207,9 @@ StoredDefaults ToStoredDefaults(const ResolvedWriterOptions& options) {
       {kStatsLogInterval, "60000"},
       {kEnableMemTable, Boolean(options.enable_memtable)},
   };
-  // The peer does not know commit modes, so only the one that is not its own is stored.
+  // The peer does not store a grace and does not know commit modes, so only what is not its own way is stored.
+  if (options.frozen_memtable_grace > Duration::zero())
+    stored[kFrozenGrace] = Milliseconds(options.frozen_memtable_grace);
   if (options.commit_mode == CommitMode::kEager) stored[kCommitMode] = "eager";
   return stored;
 }

@@ -31,6 +31,7 @@ struct WriterOptions {
   std::optional<uint64_t> max_unflushed_memtable_bytes;
   std::optional<uint32_t> manifest_scan_batch_size;
   std::optional<Duration> backpressure_log_interval;
+  std::optional<Duration> frozen_memtable_grace;  // flushed MemTables answer reads so long; zero = not at all
   std::optional<bool> enable_memtable;
   friend bool operator==(const WriterOptions&, const WriterOptions&) = default;
 };
@@ -50,6 +51,7 @@ struct ResolvedWriterOptions {
   uint64_t max_unflushed_memtable_bytes = 1u << 30;
   uint32_t manifest_scan_batch_size = 1;
   Duration backpressure_log_interval = std::chrono::seconds(30);
+  Duration frozen_memtable_grace = Duration::zero();
   bool enable_memtable = true;
 };
 

@@ -10,6 +10,12 @@ uint64_t ResidentSet::frozen_bytes() const {
   return bytes;
 }
 
+uint64_t ResidentSet::grace_bytes() const {
+  uint64_t bytes = 0;
+  for (const Flushed& flushed : in_grace) bytes += flushed.table->resident_bytes();
+  return bytes;
+}
+
 WriterState::WriterState(Resources resources, std::shared_ptr<ShardManifestStore> manifests, ShardManifest claimed,
                          std::shared_ptr<MonotonicCount> durable)
     : resources_(std::move(resources)),
@@ -68,14 +74,18 @@ arrow::Result<std::vector<MemTableView>> WriterState::Snapshot() const {
   const auto set = resident();
   if (set->tables.empty()) return Ended();
   std::vector<MemTableView> views;
+  const auto show = [&](const std::shared_ptr<MemTable>& table) {
+    const LocalBatch visible = table->Visible();
+    views.push_back({table, table->generation(), visible.value(), table->store().RowsBefore(visible)});
+  };
   // Newest first: the cursors move from older to newer rows, so what is read later of an older table reaches at least
   // as far.
   for (auto table = set->tables.rbegin(); table != set->tables.rend(); ++table) {
     const bool frozen = table != set->tables.rbegin();
     if (frozen && runtime().PlantedBug("writer.frozen_left_out_of_view")) break;
-    const LocalBatch visible = (*table)->Visible();
-    views.push_back({*table, (*table)->generation(), visible.value(), (*table)->store().RowsBefore(visible)});
+    show(*table);
   }
+  for (auto flushed = set->in_grace.rbegin(); flushed != set->in_grace.rend(); ++flushed) show(flushed->table);
   return views;
 }
 

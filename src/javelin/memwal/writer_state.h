@@ -22,9 +22,17 @@ namespace javelin::memwal {
 struct ResidentSet {
   std::vector<std::shared_ptr<MemTable>> tables;
 
+  // What is an SSTable already and stays for readers only, oldest first; all older than `tables` (grace_period.h).
+  struct Flushed {
+    std::shared_ptr<MemTable> table;
+    TimePoint since;
+  };
+  std::vector<Flushed> in_grace;
+
   const std::shared_ptr<MemTable>& active() const { return tables.back(); }
   uint64_t frozen_bytes() const;
-  // Memory of all of them: what the ceiling limits.
+  uint64_t grace_bytes() const;
+  // Memory of all that is not flushed: what the ceiling limits.
   uint64_t resident_bytes() const { return frozen_bytes() + active()->resident_bytes(); }
 };
 
@@ -76,7 +84,8 @@ class WriterState {
   void Wake() { waiters_.Notify(); }
   WaitList& waiters() { return waiters_; }
 
-  // Newest generation first, each with what is visible of it now; together a prefix of the puts. Usable()'s error.
+  // Newest generation first, those in grace last, each with what is visible of it now; together a prefix of the puts.
+  // Usable()'s error.
   arrow::Result<std::vector<MemTableView>> Snapshot() const;
 
  private:
