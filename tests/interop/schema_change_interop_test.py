@@ -1,0 +1,312 @@
+"""The peer changes the columns of a table whose shards hold rows: in SSTables, in memory, in the log, of either library.
+
+What has to come out is computed from plain dicts: a column added later is null, a renamed one keeps its values, a dropped one
+is gone.
+"""
+
+import uuid
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import javelin
+from javelin import errors
+from peer import Peer, PeerError
+
+pytestmark = pytest.mark.interop
+
+KEY = {"lance-schema:unenforced-primary-key": "true"}
+SCHEMA = pa.schema([
+    pa.field("id", pa.int64(), nullable=False, metadata=KEY),
+    pa.field("text", pa.string()),
+    pa.field("score", pa.int32(), nullable=False),
+])
+
+HELPERS = """
+import glob, os
+from lance.mem_wal import LsmScanner, ShardSnapshot
+
+def writer(uri, shard):
+    return lance.dataset(uri).mem_wal_writer(shard, max_wal_flush_interval_ms=5)
+
+def scan(uri, shard):
+    snapshot = ShardSnapshot(shard)
+    for folder in glob.glob(os.path.join(uri, "_mem_wal", shard, "*_gen_*")):
+        snapshot.with_sstable(int(folder.rsplit("_", 1)[1]), os.path.basename(folder))
+    return LsmScanner.from_snapshots(lance.dataset(uri), [snapshot]).to_table()
+
+def rows_of(schema, rows):
+    return pa.Table.from_pylist(rows, schema=schema)
+"""
+
+# What the peer does, and what becomes of a row of before.
+def added(name):
+    return lambda row: {**row, name: None}
+
+
+CHANGES = {
+    "nothing": ("pass", lambda row: row),
+    "add": ("ds.add_columns(pa.schema([pa.field('more', pa.int64())]))", added("more")),
+    # `_tombstone` of SSTables from before has the id of this column, and its type.
+    "add a bool": ("ds.add_columns(pa.schema([pa.field('flag', pa.bool_())]))", added("flag")),
+    "add by an expression": ("ds.add_columns({'more': 'cast(null as bigint)'})", added("more")),
+    "add two": ("ds.add_columns(pa.schema([pa.field('flag', pa.bool_()), pa.field('more', pa.string())]))",
+                lambda row: {**row, "flag": None, "more": None}),
+    "drop": ("ds.drop_columns(['text'])", lambda row: {name: value for name, value in row.items() if name != "text"}),
+    "drop one that must not be null": ("ds.drop_columns(['score'])",
+                                       lambda row: {name: value for name, value in row.items() if name != "score"}),
+    "rename": ("ds.alter_columns({'path': 'text', 'name': 'words'})",
+               lambda row: {"id": row["id"], "words": row["text"], "score": row["score"]}),
+    "swap the names": ("ds.alter_columns({'path': 'text', 'name': 'x'}); ds.add_columns(pa.schema([pa.field('text', pa.string())]))",
+                       lambda row: {"id": row["id"], "x": row["text"], "score": row["score"], "text": None}),
+    "drop and add again": ("ds.drop_columns(['text']); ds.add_columns(pa.schema([pa.field('text', pa.string())]))",
+                           lambda row: {"id": row["id"], "score": row["score"], "text": None}),
+    "let it be null": ("ds.alter_columns({'path': 'score', 'nullable': True})", lambda row: row),
+    "all of it": ("ds.add_columns(pa.schema([pa.field('flag', pa.bool_())])); ds.alter_columns({'path': 'score', 'name': 'points'});"
+                  "ds.drop_columns(['text'])", lambda row: {"id": row["id"], "points": row["score"], "flag": None}),
+}
+changes = pytest.mark.parametrize("change", CHANGES)
+
+
+@pytest.fixture
+def peer():
+    with Peer() as process:
+        process.run(HELPERS)
+        yield process
+
+
+@pytest.fixture
+def shard():
+    return str(uuid.uuid4())
+
+
+def row(key, tag):
+    return {"id": key, "text": f"{tag}{key}", "score": key * 10}
+
+
+@pytest.fixture
+def uri(tmp_path):
+    path = str(tmp_path / "t.lance")
+    base = pa.Table.from_pylist([row(key, "base") for key in range(1, 6)], schema=SCHEMA)
+    javelin.write_dataset(base, path).initialize_mem_wal(unsharded=True)
+    return path
+
+
+def table_of(schema, rows):
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def new_row(schema, key):
+    """A row with a value in every column."""
+    values = {pa.int64(): key, pa.int32(): key, pa.string(): f"new{key}", pa.bool_(): True}
+    return {field.name: key if field.name == "id" else values[field.type] for field in schema}
+
+
+def by_id(table):
+    found = {each["id"]: each for each in table.to_pylist()}
+    assert len(found) == table.num_rows, "an id comes twice"
+    return found
+
+
+def expected_of(rows, change):
+    follow = CHANGES[change][1]
+    return {key: follow(values) for key, values in rows.items()}
+
+
+def alter(peer, uri, change):
+    peer.run(f"ds = lance.dataset(uri)\n{CHANGES[change][0]}", uri=uri)
+
+
+def assert_read_alike(peer, uri, shard, expected):
+    """All rows are in SSTables and the base: our view, the peer's scan over the SSTables, then both after we compact."""
+    assert by_id(javelin.dataset(uri).fresh().to_table()) == expected
+    assert by_id(peer.value("scan(uri, shard)", uri=uri, shard=shard)) == expected
+    keys = [*expected, 99]
+    found = javelin.dataset(uri).fresh().get(keys)
+    assert found.to_pylist() == [expected[key] for key in keys if key in expected]
+    assert javelin.dataset(uri).fresh().count_rows() == len(expected)
+    table = javelin.dataset(uri)
+    table.compact_shards(retired_grace=0)
+    assert by_id(javelin.dataset(uri).to_table()) == expected
+    peer.run("ds = lance.dataset(uri); ds.validate()", uri=uri)
+    assert by_id(peer.value("ds.to_table()")) == expected
+    assert peer.value("ds.count_rows()") == len(expected)
+
+
+@changes
+def test_our_rows_in_every_tier_follow(uri, peer, shard, change):
+    rows = {key: row(key, "base") for key in range(1, 6)}
+    writer = javelin.dataset(uri).mem_wal_writer(shard, commit_mode="eager")
+    writer.put([row(2, "sstable"), row(6, "sstable"), row(7, "sstable")])
+    writer.flush()
+    writer.put([row(3, "memory"), row(7, "memory"), row(8, "memory")])
+    writer.delete([1])
+    rows |= {2: row(2, "sstable"), 6: row(6, "sstable"), **{key: row(key, "memory") for key in (3, 7, 8)}}
+    del rows[1]
+    alter(peer, uri, change)
+
+    expected = expected_of(rows, change)
+    table = javelin.dataset(uri)
+    assert by_id(table.fresh().to_table()) == expected, "before the writer knows"
+    assert writer.evolve() is (change != "nothing")
+    assert writer.evolve() is False
+    assert writer.schema.equals(table.schema, check_metadata=True)
+    assert by_id(table.fresh().to_table()) == expected, "one MemTable frozen or flushed, one empty"
+    for key in (3, 9):
+        expected[key] = new_row(writer.schema, key)
+        writer.put([expected[key]])
+    writer.delete([8])
+    del expected[8]
+    assert by_id(table.fresh().to_table()) == expected
+    assert by_id(writer.lsm_scanner().to_table()) == expected
+    writer.close()
+    assert_read_alike(peer, uri, shard, expected)
+
+
+@changes
+@pytest.mark.parametrize("opener", ["ours", "theirs"])
+def test_our_log_of_before_is_replayed_under_the_new_columns(uri, peer, shard, change, opener):
+    rows = {key: row(key, "base") for key in range(1, 6)} | {key: row(key, "log") for key in (2, 6)}
+    del rows[3]
+    with Peer("javelin") as ours:
+        ours.run("w = javelin.dataset(uri).mem_wal_writer(shard, commit_mode='eager'); w.put(rows); w.delete([3])", uri=uri, shard=shard,
+                 rows=[row(2, "log"), row(6, "log")])
+    alter(peer, uri, change)
+    expected = expected_of(rows, change)
+    with Peer("javelin") as ours:  # the log gets entries of both schemas in one generation
+        ours.run("w = javelin.dataset(uri).mem_wal_writer(shard, commit_mode='eager')", uri=uri, shard=shard)
+        expected[7] = new_row(javelin.dataset(uri).schema, 7)
+        ours.run("w.put([row])", row=expected[7])
+        assert by_id(ours.value("javelin.dataset(uri).fresh().to_table()")) == expected
+    assert not list(Path(uri, "_mem_wal", shard).glob("*_gen_*"))
+    if opener == "ours":
+        with javelin.dataset(uri).mem_wal_writer(shard, max_memtable_size=1) as writer:
+            assert by_id(writer.lsm_scanner().to_table()) == expected
+    else:
+        peer.run("w = writer(uri, shard)", uri=uri, shard=shard)
+        assert by_id(peer.value("w.lsm_scanner().to_table()")) == expected
+        peer.run("w.close()")
+    assert_read_alike(peer, uri, shard, expected)
+
+
+@changes
+def test_their_rows_in_sstables_and_log_follow(uri, peer, shard, change):
+    rows = {key: row(key, "base") for key in range(1, 6)}
+    sstable, log = [row(2, "sstable"), row(6, "sstable")], [row(6, "log"), row(7, "log")]
+    rows |= {each["id"]: each for each in [*sstable, *log]}
+    del rows[1]
+    peer.run("w = writer(uri, shard); w.put(rows_of(schema, rows)); w.delete(pa.table({'id': [1]})); w.close()", uri=uri, shard=shard,
+             schema=SCHEMA, rows=sstable)
+    with Peer() as other:
+        other.run(HELPERS)
+        other.run("w = writer(uri, shard); w.put(rows_of(schema, rows))", uri=uri, shard=shard, schema=SCHEMA, rows=log)
+        alter(peer, uri, change)
+        expected = expected_of(rows, change)
+    with Peer() as other:  # replays, then appends under the new columns to the same generation
+        other.run(HELPERS)
+        expected[8] = new_row(javelin.dataset(uri).schema, 8)
+        other.run("w = writer(uri, shard); w.put(rows_of(lance.dataset(uri).schema, [row]))", uri=uri, shard=shard, row=expected[8])
+    with javelin.dataset(uri).mem_wal_writer(shard) as writer:
+        assert by_id(writer.lsm_scanner().to_table()) == expected
+        expected[9] = new_row(writer.schema, 9)
+        writer.put([expected[9]])
+        assert by_id(javelin.dataset(uri).fresh().to_table()) == expected
+    assert_read_alike(peer, uri, shard, expected)
+
+
+@pytest.mark.parametrize("library", ["ours", "theirs"])
+def test_an_open_with_an_old_version_keeps_new_columns_of_the_log(uri, peer, shard, library):
+    old = javelin.dataset(uri)
+    alter(peer, uri, "add two")
+    schema = javelin.dataset(uri).schema
+    expected = expected_of({key: row(key, "base") for key in range(1, 6)}, "add two") | {8: new_row(schema, 8)}
+    with Peer("javelin" if library == "ours" else "lance") as other:
+        if library == "ours":
+            other.run("w = javelin.dataset(uri).mem_wal_writer(shard, commit_mode='eager')", uri=uri, shard=shard)
+        else:
+            other.run(HELPERS)
+            other.run("w = writer(uri, shard)", uri=uri, shard=shard)
+        other.run("w.put(pa.Table.from_pylist([row], schema=schema))", row=expected[8], schema=schema)
+    with old.mem_wal_writer(shard) as writer:
+        assert writer.schema.names == schema.names
+    assert_read_alike(peer, uri, shard, expected)
+
+
+def test_a_put_of_the_other_columns_says_what_to_do(uri, peer, shard):
+    with javelin.dataset(uri).mem_wal_writer(shard, commit_mode="eager") as writer:
+        alter(peer, uri, "all of it")
+        schema = javelin.dataset(uri).schema
+        old, new = table_of(SCHEMA, [row(6, "old")]), table_of(schema, [new_row(schema, 7)])
+        with pytest.raises(errors.InvalidInput, match="'text'.*evolve the writer"):
+            writer.put(new)
+        writer.put(old)
+        assert writer.evolve()
+        with pytest.raises(errors.InvalidInput, match="'points'.*evolve the writer"):
+            writer.put(old)
+        writer.put(new)
+    assert set(by_id(javelin.dataset(uri).fresh().to_table())) == set(range(1, 8))
+    with pytest.raises(errors.Closed):
+        writer.evolve()
+
+
+def test_what_the_peer_refuses_while_a_table_has_shards(uri, peer):
+    for code, word in (("alter_columns({'path': 'score', 'data_type': pa.int64()})", "takes a new field id"),
+                       ("alter_columns({'path': 'id', 'name': 'key'})", "rename a primary key"),
+                       ("alter_columns({'path': 'text', 'nullable': False})", "non-nullable"),
+                       ("add_columns({'more': 'score + 1'})", "computed column")):
+        with pytest.raises(PeerError, match=word):
+            peer.run(f"lance.dataset(uri).{code}", uri=uri)
+
+
+def test_a_cast_after_mem_wal_was_taken_off(uri, peer, shard):
+    """A cast gives the column another id. Rows in memory would read null there, so they are not read."""
+    writer = javelin.dataset(uri).mem_wal_writer(shard, commit_mode="eager")
+    writer.put([row(6, "memory")])
+    peer.run("ds = lance.dataset(uri); ds.drop_index('__lance_mem_wal')", uri=uri)
+    assert 6 in by_id(javelin.dataset(uri).fresh().to_table())
+    peer.run("ds.alter_columns({'path': 'score', 'data_type': pa.int64()})")
+    with pytest.raises(errors.NotSupported, match="close the writer"):
+        javelin.dataset(uri).fresh()
+    with pytest.raises(errors.NotFound, match="MemWAL"):
+        writer.evolve()
+    writer.close()
+    assert set(by_id(javelin.dataset(uri).fresh().to_table())) == set(range(1, 6))
+
+
+def test_a_key_that_is_dropped_is_not_followed(uri, peer, shard):
+    """The peer lets the key go. Which rows count, and which are deletions, cannot be said then."""
+    writer = javelin.dataset(uri).mem_wal_writer(shard, commit_mode="eager")
+    writer.put([row(2, "sstable")])
+    writer.delete([3])
+    writer.flush()
+    writer.put([row(2, "memory")])
+    peer.run("lance.dataset(uri).drop_columns(['id'])", uri=uri)
+    with pytest.raises(errors.InvalidInput, match="primary key"):
+        writer.evolve()
+    with pytest.raises(errors.NotSupported, match="primary key"):
+        javelin.dataset(uri).fresh().to_table()
+    writer.close()
+    with pytest.raises(errors.NotSupported, match="primary key"):
+        javelin.dataset(uri).fresh().to_table()
+    with pytest.raises(errors.NotSupported, match="primary key"):
+        javelin.dataset(uri).compact_shards()
+    assert javelin.dataset(uri).count_rows() == 5
+
+
+def test_an_id_that_is_given_again_with_another_type_is_refused(tmp_path, peer, shard):
+    """Without data files the peer gives the id of a dropped column to the next one."""
+    uri = str(tmp_path / "t.lance")
+    javelin.write_dataset(SCHEMA.empty_table(), uri).initialize_mem_wal(unsharded=True)
+    with javelin.dataset(uri).mem_wal_writer(shard, commit_mode="eager") as writer:
+        writer.put([row(1, "sstable")])
+    with Peer("javelin") as ours:
+        ours.run("w = javelin.dataset(uri).mem_wal_writer(shard, commit_mode='eager'); w.put([row])", uri=uri, shard=shard, row=row(2, "log"))
+    peer.run("ds = lance.dataset(uri); ds.drop_columns(['score']); ds.add_columns(pa.schema([pa.field('more', pa.float32())]))", uri=uri)
+    assert [field.id() for field in javelin.dataset(uri).lance_schema.fields()] == [0, 1, 2]
+    with pytest.raises(errors.NotSupported, match="int32"):
+        javelin.dataset(uri).fresh().to_table()
+    with pytest.raises(errors.NotSupported, match="int32"):
+        javelin.dataset(uri).compact_shards()
+    with pytest.raises(errors.WalCorrupt, match="int32"):
+        javelin.dataset(uri).mem_wal_writer(shard)
