@@ -1,5 +1,6 @@
 """Shard writers and fresh views through the package."""
 
+import pathlib
 import shutil
 import uuid
 
@@ -141,6 +142,31 @@ def test_statistics(writer):
     assert memtable["pending_wal_start_batch_position"] is None
 
 
+def test_flushed_rows_stay_in_memory_for_the_grace(table, uri, shard):
+    with table.mem_wal_writer(shard, commit_mode="eager", frozen_memtable_grace_ms=3_600_000) as writer:
+        writer.put(rows([4]))
+        writer.flush()
+        stats = writer.memtable_stats()
+        assert stats["frozen_count"] == stats["frozen_bytes"] == 0 < stats["grace_bytes"] < stats["retained_bytes"]
+        for folder in (pathlib.Path(uri) / "_mem_wal" / shard).glob("*_gen_1"):
+            shutil.rmtree(folder)
+        assert ids_of(table.fresh().to_table()) == [1, 2, 3, 4]
+    assert writer.memtable_stats()["grace_bytes"] == 0
+    with table.mem_wal_writer(shard, commit_mode="eager") as writer:
+        writer.put(rows([5]))
+        writer.flush()
+        assert writer.memtable_stats()["grace_bytes"] == 0
+
+
+def test_a_writer_says_what_columns_it_takes(table, writer):
+    assert writer.schema.equals(SCHEMA, check_metadata=True)
+    assert writer.evolve() is False
+    writer.close()
+    assert writer.schema.names == ["id", "text"]
+    with pytest.raises(errors.Closed):
+        writer.evolve()
+
+
 def test_manifests(table, shard):
     with table.mem_wal_writer(shard) as writer:
         manifest = writer.manifest()
@@ -176,6 +202,7 @@ def test_commit_modes(table, shard, mode):
         ({"manifest_scan_batch_size": 0}, "manifest_scan_batch_size"),
         ({"max_memtable_rows": -5}, "max_memtable_rows"),
         ({"max_memtable_rows": 2**64}, "max_memtable_rows"),
+        ({"frozen_memtable_grace_ms": -1}, "frozen_memtable_grace"),
         ({"max_wal_flush_interval_ms": 2**63}, "max_wal_flush_interval_ms"),
         ({"commit_mode": "sometimes"}, "commit_mode"),
         ({"shard_spec_id": 7}, "shard_spec_id|spec"),

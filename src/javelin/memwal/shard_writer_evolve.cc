@@ -1,4 +1,4 @@
-// A writer follows its table to another schema (docs/architecture.md, "Schema changes").
+// A writer follows its table to another schema (docs/architecture.md, "Writing").
 #include "javelin/base/error.h"
 #include "javelin/memwal/shard_writer_internal.h"
 #include "javelin/table/mem_wal_details.h"
