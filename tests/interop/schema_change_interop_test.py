@@ -233,6 +233,17 @@ def test_an_open_with_an_old_version_keeps_new_columns_of_the_log(uri, peer, sha
     assert_read_alike(peer, uri, shard, expected)
 
 
+def test_the_peer_loses_new_columns_of_the_log_that_way(uri, peer, shard):
+    peer.run("old = lance.dataset(uri)", uri=uri)
+    alter(peer, uri, "add two")
+    schema = javelin.dataset(uri).schema
+    with Peer() as other:
+        other.run(HELPERS)
+        other.run("w = writer(uri, shard); w.put(rows_of(schema, [row]))", uri=uri, shard=shard, row=new_row(schema, 8), schema=schema)
+    peer.run("old.mem_wal_writer(shard, max_wal_flush_interval_ms=5).close()", shard=shard)
+    assert by_id(peer.value("scan(uri, shard)"))[8]["more"] is None
+
+
 def test_a_put_of_the_other_columns_says_what_to_do(uri, peer, shard):
     with javelin.dataset(uri).mem_wal_writer(shard, commit_mode="eager") as writer:
         alter(peer, uri, "all of it")

@@ -63,15 +63,18 @@ inline std::vector<Generation> Generations(uint64_t first, uint64_t last) {
 // ReserveFragments{1}: a transaction that nothing conflicts with.
 inline const std::string kReserve("\x12\x01x\xda\x06\x02\x08\x01", 8);
 
-// The next version of the table, as somebody else would commit it.
-inline void PlantVersion(World& world, const Dataset& table, const std::function<void(table::Manifest&)>& change,
-                         const std::string& transaction = kReserve) {
+// The next version of the table, as somebody else would put it.
+inline PutRequest NextVersion(const Dataset& table, const std::function<void(table::Manifest&)>& change,
+                              const std::string& transaction = kReserve) {
   table::Manifest manifest = table.manifest();
   manifest.version = manifest.version.Next();
   change(manifest);
   const std::string name = fmt::format("{:020}.manifest", UINT64_MAX - manifest.version.value());
-  ASSERT_OK(world.store->raw().PutIfAbsent(table.Key("_versions/" + name),
-                                           Must(table::EncodeManifestFile(manifest, transaction))));
+  return {table.Key("_versions/" + name), Must(table::EncodeManifestFile(manifest, transaction))};
+}
+inline void PlantVersion(World& world, const Dataset& table, const std::function<void(table::Manifest&)>& change) {
+  const PutRequest version = NextVersion(table, change);
+  ASSERT_OK(world.store->raw().PutIfAbsent(version.key, version.bytes));
 }
 
 // How many objects lie below folders of SSTables.

@@ -18,18 +18,22 @@ inline file::Field Column(const std::string& name, int32_t id, const std::shared
   return field;
 }
 
-// Commits the newest version again with other columns. As the peer does it: a Project where columns go or are renamed,
+using ChangeOfColumns = std::function<void(std::vector<file::Field>&)>;
+
+// The next version of the table with other columns. As the peer does it: a Project where columns go or are renamed,
 // which compaction can be rebased over, a Merge where columns come, which it cannot.
-inline void ChangeColumns(World& world, const Process& process,
-                          const std::function<void(std::vector<file::Field>&)>& change) {
+inline PutRequest WithColumns(const Dataset& table, const ChangeOfColumns& change) {
   static const std::string kProject("\x12\x01x\xea\x06\x02\x10\x01", 8);
   static const std::string kMerge("\x12\x01x\xca\x06\x00", 6);
-  const auto table = process.Table();
-  auto columns = table->schema().fields();
+  auto columns = table.schema().fields();
   change(columns);
-  PlantVersion(
-      world, *table, [&](table::Manifest& manifest) { manifest.schema = {columns, manifest.schema.metadata()}; },
-      columns.size() > table->schema().fields().size() ? kMerge : kProject);
+  return NextVersion(
+      table, [&](table::Manifest& manifest) { manifest.schema = {columns, manifest.schema.metadata()}; },
+      columns.size() > table.schema().fields().size() ? kMerge : kProject);
+}
+inline void ChangeColumns(World& world, const Process& process, const ChangeOfColumns& change) {
+  const PutRequest version = WithColumns(*process.Table(), change);
+  ASSERT_OK(world.store->raw().PutIfAbsent(version.key, version.bytes));
 }
 inline void AddColumn(World& world, const Process& process, const file::Field& column) {
   ChangeColumns(world, process, [&](auto& columns) { columns.push_back(column); });

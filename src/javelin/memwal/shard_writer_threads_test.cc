@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "javelin/memwal/index_task.h"
+#include "javelin/memwal/schema_change_test_support.h"
 #include "javelin/memwal/wal_task.h"
 #include "javelin/memwal/writer_test_world.h"
 
@@ -79,6 +80,62 @@ TEST(WriterThreads, PutScanGetAndFreezeTogether) {
             static_cast<uint64_t>(kCallers * (kPuts + 1)));
 }
 
+// Puts, changes of the columns, evolves by two callers, flushes that stay in grace, and reads at once.
+TEST(WriterThreads, EvolveBesidePutsAndReads) {
+  ThreadWorld world;
+  WriterOptions options = Eager();
+  options.max_memtable_batches = 8;
+  options.frozen_memtable_grace = std::chrono::milliseconds(100);
+  const auto writer = world.process.Open(options);
+  constexpr int kPuts = 120;
+  std::atomic<bool> done{false};
+  std::atomic<int> acknowledged{0};
+  std::vector<TaskHandle> tasks;
+  tasks.push_back(world.runtime->Spawn("putter", [&] {
+    for (int i = 0; i < kPuts;) {
+      const auto schema = writer->arrow_schema();
+      arrow::ArrayVector columns{Keys(fmt::format("[[{}]]", i))->column(0)};
+      for (int column = 1; column < schema->num_fields(); ++column)
+        columns.push_back(Must(arrow::MakeArrayOfNull(schema->field(column)->type(), 1)));
+      const auto put = writer->Put({arrow::RecordBatch::Make(schema, 1, columns)});
+      if (!put.ok()) {
+        ExpectError(put, ErrorKind::kInvalidInput, "evolve the writer");  // it changed in between
+        continue;
+      }
+      acknowledged.store(++i);
+    }
+    done.store(true);
+  }));
+  tasks.push_back(world.runtime->Spawn("table", [&] {
+    for (int32_t id = 2; id < 14; ++id) {
+      world.runtime->Sleep(std::chrono::milliseconds(3));
+      const auto table = world.process.Table();
+      const auto version = WithColumns(*table, [id](auto& columns) {
+        if (columns.size() > 4) columns.erase(columns.begin() + 1);
+        columns.push_back(Column(fmt::format("c{}", id), id, arrow::int32()));
+      });
+      ASSERT_OK(table->location().store->PutIfAbsent(version.key, version.bytes));
+    }
+  }));
+  for (int caller = 0; caller < 2; ++caller) {
+    tasks.push_back(world.runtime->Spawn("evolver", [&] {
+      while (!done.load()) ASSERT_OK(writer->Evolve().status());
+    }));
+  }
+  tasks.push_back(world.runtime->Spawn("reader", [&] {
+    while (!done.load()) {
+      const auto at_least = static_cast<uint64_t>(acknowledged.load());
+      EXPECT_GE(Must(Must(FreshView::Open(*world.process.Table()))->CountRows()), at_least);
+      (void)writer->memtable_stats();
+    }
+  }));
+  for (auto& task : tasks) task.Join();
+  ASSERT_OK(writer->Evolve().status());
+  EXPECT_TRUE(writer->arrow_schema()->Equals(*world.process.Table()->arrow_schema(), true));
+  ASSERT_OK(writer->Close());
+  EXPECT_EQ(Must(Must(FreshView::Open(*world.process.Table()))->CountRows()), static_cast<uint64_t>(kPuts));
+}
+
 TEST(WriterThreads, TicketsCallBackAndAbortWakesThem) {
   ThreadWorld world;
   WriterOptions options;
@@ -122,6 +179,7 @@ TEST(WriterThreads, AForkedChildIsRefused) {
     closed(writer->Put({row}));
     closed(writer->Delete({keys}));
     closed(writer->FlushWal());
+    closed(writer->Evolve().status());
     closed(writer->Close());
     closed(writer->Snapshot().status());
     closed(writer->Manifest().status());
