@@ -84,6 +84,8 @@ arrow::Result<bool> OvertookMemory(const Dataset& base, const std::vector<ShardM
     for (const MemTableView& view : memory.tables) {
       if (view.generation <= compacted && view.visible_batches < view.table->store().committed().value()) whole = false;
     }
+    // What this writer flushed itself and shows in whole, nobody else can have put there.
+    if (whole && compacted < memory.writer->last_commit().current_generation) continue;
     const arrow::Status claim = memory.writer->manifests()->CheckFenced(memory.writer->epoch());
     if (HasKind(claim, ErrorKind::kFencedPeerClaimedEpoch)) {
       memory.writer->Poison(claim);

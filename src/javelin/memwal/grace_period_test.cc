@@ -8,9 +8,11 @@ namespace {
 
 using namespace test;
 using namespace std::chrono_literals;
+using ::testing::ElementsAre;
 using ::testing::Gt;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 WriterOptions Grace(Duration grace) {
   WriterOptions options = Eager();
@@ -150,7 +152,9 @@ TEST(GracePeriod, WhatTheBaseHoldsIsNotReadFromMemory) {
       FlushRows(*writer, R"([[3, "c"]])");
       const auto base = process.Table();
       ASSERT_OK(CommitRowChange(*base, {.masked = {RowAddress(base->manifest().fragments[0].id, 0)}}).status());
+      world.Take();
       EXPECT_EQ(process.Fresh(), "2:b 3:c");
+      EXPECT_THAT(world.Take("_mem_wal"), ElementsAre(StartsWith("list"))) << "nothing is asked of the shard itself";
       EXPECT_EQ(Sorted(Scan(*before)), "1:a 2:b");
       EXPECT_GT(InGrace(*writer), 0u);
     });
