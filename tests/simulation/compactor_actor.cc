@@ -62,12 +62,12 @@ void RunCompactor(World& world, const CompactorPlan& plan, int life) {
 void CompactOnce(World& world, const Dataset& dataset, const memwal::CompactOptions& options, SeededRandom& random) {
   if (random.OneIn(6)) {
     const auto collected = memwal::CollectRetired(dataset, options);
-    world.Expect("collecting retired SSTables", collected.status(), kCompactFailures);
+    ExpectCompaction(world, "collecting retired SSTables", collected.status());
     if (collected.ok()) world.coverage.folders_deleted += *collected;
     return;
   }
   const auto report = memwal::CompactShards(dataset, options);
-  world.ExpectRead("compacting", report.status(), kCompactFailures);
+  ExpectCompaction(world, "compacting", report.status());
   if (world.runtime().Unwinding()) return;
   if (!report.ok()) ++world.coverage.compactions_failed;
   if (!report.ok()) return;
@@ -76,6 +76,10 @@ void CompactOnce(World& world, const Dataset& dataset, const memwal::CompactOpti
     world.coverage.retired += shard.retired.size();
     world.coverage.folders_deleted += shard.folders_deleted;
   }
+}
+
+void ExpectCompaction(World& world, const std::string& call, const arrow::Status& status) {
+  world.ExpectRead(call, status, kCompactFailures);
 }
 
 }  // namespace javelin::simulation

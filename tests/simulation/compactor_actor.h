@@ -28,4 +28,7 @@ void RunCompactor(World& world, const CompactorPlan& plan, int life);
 // One call of CompactShards, or seldom of CollectRetired alone. Context T.
 void CompactOnce(World& world, const Dataset& dataset, const memwal::CompactOptions& options, SeededRandom& random);
 
+// What such a call may end with.
+void ExpectCompaction(World& world, const std::string& call, const arrow::Status& status);
+
 }  // namespace javelin::simulation

@@ -1,6 +1,7 @@
 // A short fixed script, run once to count the SyncPoints it passes and the requests it sends, and then once for each of
-// them: crashed there, failed there, or its answer lost. Covers the rows CL2, CL3, CL5, CL6, CL8, W1c-W5c, FR1, FR2 and
-// CLO1 of the crash matrix wherever in the script they can happen.
+// them: crashed there, failed there, or its answer lost. It puts, deletes, flushes, compacts and collects, and so
+// covers the rows CL2, CL3, CL5, CL6, CL8, W1c-W5c, FR1, FR2, FL1-FL6, CP1-CP4 and CLO1 of the crash matrix wherever
+// they can happen.
 
 #include <gtest/gtest.h>
 
@@ -52,7 +53,12 @@ void SecondProcess(World& world) {
   ShardUser user(world, "B");
   if (!user.Open(ScriptOptions()).ok()) (void)user.Open(ScriptOptions());
   (void)user.Put({{0}});
+  (void)user.Publish();
+  (void)user.Compact(/*collect=*/false);
   (void)user.Delete({{8}});
+  (void)user.Publish();
+  (void)user.Compact();
+  (void)user.Collect();
   (void)user.Read();
 }
 
@@ -121,6 +127,7 @@ TEST(CrashScript, RunsWithoutDamage) {
   EXPECT_EQ(acknowledged, 8u);
   ASSERT_TRUE(history.writers().at(1).terminal_failure.has_value());
   EXPECT_EQ(KindOf(*history.writers().at(1).terminal_failure), ErrorKind::kFencedPeerClaimedEpoch);
+  EXPECT_GT(history.deletions().size(), 0u);  // compacted, retired and collected
   Counts counts = ScriptRun::Count();
   EXPECT_GT(counts.sync_points, 40u);
   EXPECT_GT(counts.requests, 40u);

@@ -104,6 +104,10 @@ class History {
   void Scanned(Runtime& runtime, ScanRecord record);
   void Tailed(Runtime& runtime, TailRecord record);
 
+  // From here on the shard may be sealed.
+  void SealsMayHappen() { seals_may_happen_ = true; }
+  bool seals_may_happen() const { return seals_may_happen_; }
+
   // Also of a dead actor: the request is on its way.
   void DeletionSent(const std::string& folder, ManifestVersion newest);
   // NotFound, and it names a folder that somebody deletes.
@@ -129,6 +133,7 @@ class History {
   std::vector<ScanRecord> scans_;
   std::vector<TailRecord> tails_;
   std::vector<FolderDeletion> deletions_;
+  bool seals_may_happen_ = false;
   std::vector<std::string> violations_;
 };
 

@@ -369,6 +369,7 @@ Violations CheckTails(const ShardObjects& shard, const std::vector<LoggedOperati
 Violations CheckEverything(const ShardObjects& shard, const History& history, const std::vector<BaseVersion>& base) {
   Violations violations = history.violations();
   Append(&violations, CheckManifests(shard));
+  Append(&violations, CheckSeals(shard, history));
   Append(&violations, CheckLog(shard));
   auto log = TraceLog(shard, history, &violations);
   Append(&violations, CheckOperations(log, history));

@@ -18,6 +18,9 @@ namespace javelin::simulation {
 // 1-3: versions, epochs and cursors of the manifests.
 Violations CheckManifests(const ShardObjects& shard);
 
+// 16: while the shard is sealed nobody claims it, and its log takes no row.
+Violations CheckSeals(const ShardObjects& shard, const History& history);
+
 // 4, 5: positions, epochs and generations of the log. Also: no entry of an epoch that nobody claimed.
 Violations CheckLog(const ShardObjects& shard);
 

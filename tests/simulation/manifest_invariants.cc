@@ -1,4 +1,4 @@
-// 1-3: the versions of the shard manifest, each by itself and against the one before it.
+// 1-3, 16: the versions of the shard manifest, each by itself and against the one before it.
 #include <algorithm>
 #include <map>
 
@@ -97,6 +97,26 @@ void CheckPublishedOnce(const ShardObjects& shard, Violations* violations) {
 }
 
 }  // namespace
+
+Violations CheckSeals(const ShardObjects& shard, const History& history) {
+  Violations violations;
+  for (size_t i = 0; i < shard.manifests.size(); ++i) {
+    const ShardManifest& manifest = shard.manifests[i];
+    if (manifest.status != memwal::ShardStatus::kSealed) continue;
+    if (!history.seals_may_happen())
+      Violate(&violations, "manifest {}: sealed, but nobody seals here", manifest.version);
+    const bool newest = i + 1 == shard.manifests.size();
+    if (!newest && shard.manifests[i + 1].writer_epoch > manifest.writer_epoch)
+      Violate(&violations, "manifest {}: claimed while it is sealed", shard.manifests[i + 1].version);
+    const int64_t end = newest ? INT64_MAX : shard.manifest_written_ns.at(i + 1);
+    for (const LogEntry& entry : shard.log) {
+      const bool inside = entry.written_ns > shard.manifest_written_ns.at(i) && entry.written_ns < end;
+      if (inside && !entry.entry.batches.empty())
+        Violate(&violations, "entry {}: rows that came while manifest {} was sealed", entry.position, manifest.version);
+    }
+  }
+  return violations;
+}
 
 Violations CheckManifests(const ShardObjects& shard) {
   Violations violations;

@@ -21,7 +21,7 @@ void ReaderActor::Run() {
   for (int round = 0; round < rounds_; ++round) {
     PollManifest(*manifests);
     TailLog(tailer);
-    if (dataset.ok() && random.OneIn(3)) ReadBase(**dataset);
+    if (dataset.ok() && random.OneIn(3)) ReadPublished(world_, **dataset);
     world_.runtime().Sleep(std::chrono::milliseconds(random.Between(0, 1500)));
   }
   RequestCounts counts = counting->counts();
@@ -65,24 +65,6 @@ void ReaderActor::TailLog(memwal::WalTailer& tailer) {
   record.finished = world_.history.Now();
   world_.history.Tailed(world_.runtime(), std::move(record));
   ++world_.coverage.tails;
-}
-
-// Rows that are only in the log of another process are not in a view of this one.
-void ReaderActor::ReadBase(const Dataset& dataset) {
-  ScanRecord record;
-  record.writer = -1;
-  record.started = world_.history.Now();
-  record.published_before = world_.Published();
-  auto view = memwal::FreshView::Open(dataset);
-  record.finished = world_.history.Now();
-  record.published_after = world_.Published();
-  world_.Expect("opening a view of the table", view.status(), kStoreFailures);
-  if (!view.ok()) return;
-  auto scanned = ScanAll(**view);
-  world_.ExpectRead("a scan of the table", scanned.status(), kStoreFailures);
-  if (!scanned.ok()) return;
-  record.state = *scanned;
-  world_.history.Scanned(world_.runtime(), std::move(record));
 }
 
 }  // namespace javelin::simulation

@@ -19,7 +19,6 @@ class ReaderActor {
  private:
   void PollManifest(memwal::ShardManifestStore& manifests);
   void TailLog(memwal::WalTailer& tailer);
-  void ReadBase(const Dataset& dataset);
 
   World& world_;
   const uint64_t stream_;

@@ -35,6 +35,10 @@ class Recovery {
   std::optional<TableState> RecoverAsWriter() {
     const auto dataset = OpenTable();
     if (!dataset.ok()) return std::nullopt;
+    if (world_.IsSealed()) {
+      const auto unsealed = memwal::UnsealShard(**dataset, std::string(kShard));
+      world_.Expect("unsealing the shard at the end", unsealed.status(), {});
+    }
     const int number = world_.history.StartOpen("recovery", true);
     auto writer = memwal::ShardWriter::Open(**dataset, std::string(kShard));
     world_.Expect("opening the shard at the end", writer.status(), {});

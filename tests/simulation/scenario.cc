@@ -5,6 +5,7 @@
 #include "compactor_actor.h"
 #include "javelin/memwal/shard_writer.h"
 #include "reader_actor.h"
+#include "sealer_actor.h"
 #include "writer_actor.h"
 
 namespace javelin::simulation {
@@ -21,9 +22,15 @@ class Scenario {
   }
 
   ScenarioResult Run(const ScenarioOptions& options) {
+    seals_ = random_.OneIn(4);
+    if (seals_) world_.history.SealsMayHappen();
     StartWriters();
     StartReader();
     StartCompactors();
+    if (seals_) {
+      const SealerPlan plan = DrawSealerPlan(random_, "S", 700);
+      StartSealer(plan, plan.start, 0);
+    }
     PlanCrashes();
     PlanFailures();
     ScenarioResult result;
@@ -42,6 +49,7 @@ class Scenario {
     const int writers = random_.OneIn(8) ? 1 : 2;
     for (int i = 0; i < writers; ++i) {
       WriterPlan plan = DrawWriterPlan(random_, i == 0 ? "A" : "B", static_cast<uint64_t>(i) + 1);
+      if (seals_ && random_.OneIn(3)) plan.ending = Ending::kSeal;
       StartWriter(plan, plan.start, 0);
     }
   }
@@ -68,6 +76,12 @@ class Scenario {
     ActorId actor =
         world_.simulation.StartActor(plan.name, delay, [this, plan, life] { RunCompactor(world_, plan, life); });
     after_crash_[actor] = [this, plan, life](Duration pause) { StartCompactor(plan, pause, life + 1); };
+  }
+
+  void StartSealer(const SealerPlan& plan, Duration delay, int life) {
+    ActorId actor =
+        world_.simulation.StartActor(plan.name, delay, [this, plan, life] { RunSealer(world_, plan, life); });
+    after_crash_[actor] = [this, plan, life](Duration pause) { StartSealer(plan, pause, life + 1); };
   }
 
   void StartReader() {
@@ -146,6 +160,7 @@ class Scenario {
 
   World world_;
   SeededRandom random_;
+  bool seals_ = false;
   int crashes_left_ = 0;
   std::map<ActorId, std::function<void(Duration pause)>> after_crash_;
 };

@@ -1,5 +1,5 @@
-// A random run of the write path: two writers and a reader of one shard, over a store that fails and loses answers,
-// with crashes, stalls and planted bugs. Everything follows from the seed.
+// A random run of the write path: two writers and a reader of one shard, compactors and a sealer, over a store that
+// fails and loses answers, with crashes, stalls and planted bugs. Everything follows from the seed.
 #pragma once
 
 #include <cstdint>

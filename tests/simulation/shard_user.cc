@@ -1,5 +1,7 @@
 #include "shard_user.h"
 
+#include "compactor_actor.h"
+
 namespace javelin::simulation {
 
 ShardUser::ShardUser(World& world, std::string name) : world_(world), name_(std::move(name)) {
@@ -41,6 +43,14 @@ arrow::Status ShardUser::Flush() {
   return status;
 }
 
+arrow::Status ShardUser::Publish() {
+  if (writer_ == nullptr) return Closed("no open writer");
+  const Moment started = world_.history.Now();
+  arrow::Status status = Record("publish", started, writer_->Flush());
+  if (status.ok()) world_.history.Flushed(world_.runtime(), number_, started);
+  return status;
+}
+
 arrow::Status ShardUser::Close() {
   if (writer_ == nullptr) return Closed("no open writer");
   const Moment started = world_.history.Now();
@@ -48,6 +58,50 @@ arrow::Status ShardUser::Close() {
   if (status.ok()) world_.history.Flushed(world_.runtime(), number_, started);
   writer_.reset();
   return status;
+}
+
+arrow::Result<memwal::ShardCompaction> ShardUser::Compact(bool collect) {
+  if (dataset_ == nullptr) return Closed("the table could not be opened");
+  memwal::CompactOptions options;
+  if (collect) options.retired_grace = Duration::zero();
+  const auto report = memwal::CompactShards(*dataset_, options);
+  ExpectCompaction(world_, name_ + " compacting", report.status());
+  ARROW_RETURN_NOT_OK(report);
+  return report->shards.empty() ? memwal::ShardCompaction() : report->shards.front();
+}
+
+arrow::Result<uint64_t> ShardUser::Collect() {
+  if (dataset_ == nullptr) return Closed("the table could not be opened");
+  memwal::CompactOptions options;
+  options.retired_grace = Duration::zero();
+  auto collected = memwal::CollectRetired(*dataset_, options);
+  ExpectCompaction(world_, name_ + " collecting", collected.status());
+  return collected;
+}
+
+arrow::Status ShardUser::Seal() {
+  world_.history.SealsMayHappen();
+  return memwal::SealShard(*dataset_, std::string(kShard)).status();
+}
+
+arrow::Status ShardUser::Unseal() { return memwal::UnsealShard(*dataset_, std::string(kShard)).status(); }
+
+arrow::Result<TableState> ShardUser::ReadPublished() {
+  ScanRecord record;
+  record.writer = -1;
+  record.published_before = world_.Published();
+  ARROW_ASSIGN_OR_RAISE(const auto view, memwal::FreshView::Open(*dataset_));
+  record.published_after = world_.Published();
+  ARROW_ASSIGN_OR_RAISE(record.state, ScanAll(*view));
+  TableState state = record.state;
+  world_.history.Scanned(world_.runtime(), std::move(record));
+  return state;
+}
+
+arrow::Result<TableState> ShardUser::ReadBase() {
+  ARROW_ASSIGN_OR_RAISE(const auto newest, dataset_->CheckoutLatest());
+  ARROW_ASSIGN_OR_RAISE(const auto reader, newest->Scan());
+  return ReadAll(*reader);
 }
 
 arrow::Result<TableState> ShardUser::Read() {

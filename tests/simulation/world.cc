@@ -86,6 +86,9 @@ void Coverage::Add(const Coverage& other) {
   retired += other.retired;
   folders_deleted += other.folders_deleted;
   views_outlived += other.views_outlived;
+  seals += other.seals;
+  unseals += other.unseals;
+  opens_refused += other.opens_refused;
 }
 
 World::World(uint64_t seed, const SimulationOptions& options, const SimStoreOptions& store_options)
@@ -132,11 +135,21 @@ arrow::Result<ShardObjects> World::Load() { return LoadShard(store->raw(), paths
 uint64_t World::ManifestTip() { return Tip(paths().ManifestFolder(), ".binpb"); }
 uint64_t World::LogTip() { return Tip(paths().WalFolder(), ".arrow"); }
 
-Generation World::Published() {
+std::optional<memwal::ShardManifest> World::NewestManifest() {
   const ManifestVersion tip(ManifestTip());
-  if (tip == ManifestVersion()) return Generation(0);
+  if (tip == ManifestVersion()) return std::nullopt;
   const auto bytes = store->raw().Get(paths().Manifest(tip)).ValueOrDie();
-  return Generation(memwal::DecodeShardManifest(*bytes)->current_generation.value() - 1);
+  return memwal::DecodeShardManifest(*bytes).ValueOrDie();
+}
+
+Generation World::Published() {
+  const auto manifest = NewestManifest();
+  return manifest.has_value() ? Generation(manifest->current_generation.value() - 1) : Generation(0);
+}
+
+bool World::IsSealed() {
+  const auto manifest = NewestManifest();
+  return manifest.has_value() && manifest->status == memwal::ShardStatus::kSealed;
 }
 
 void World::NoteDeletion(const RequestHit& hit) {
@@ -180,6 +193,24 @@ TableState BaseState() {
   TableState state;
   for (int32_t key = 0; key < kBaseKeys; ++key) state[key] = {0, key};
   return state;
+}
+
+// Rows that are only in the log of another process are not in a view of this one.
+void ReadPublished(World& world, const Dataset& dataset) {
+  ScanRecord record;
+  record.writer = -1;
+  record.started = world.history.Now();
+  record.published_before = world.Published();
+  auto view = memwal::FreshView::Open(dataset);
+  record.finished = world.history.Now();
+  record.published_after = world.Published();
+  world.Expect("opening a view of the table", view.status(), kReadFailures);
+  if (!view.ok()) return;
+  auto scanned = ScanAll(**view);
+  world.ExpectRead("a scan of the table", scanned.status(), kReadFailures);
+  if (!scanned.ok()) return;
+  record.state = *scanned;
+  world.history.Scanned(world.runtime(), std::move(record));
 }
 
 bool ReadOnce(World& world, const memwal::ShardWriter& writer, int number) {

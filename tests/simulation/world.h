@@ -15,6 +15,7 @@
 #include "javelin/dataset/dataset.h"
 #include "javelin/memwal/compactor.h"
 #include "javelin/memwal/fresh_view.h"
+#include "javelin/memwal/sealing.h"
 #include "javelin/memwal/shard_writer.h"
 #include "javelin/store/sim_store.h"
 #include "shard_objects.h"
@@ -32,6 +33,7 @@ struct Coverage {
   uint64_t crashes = 0, opened = 0, open_failed = 0, fenced = 0, lost_persistence = 0, backpressure = 0;
   uint64_t acknowledged = 0, unknown = 0, refused = 0, scans = 0, tails = 0, freezes = 0, damaged = 0;
   uint64_t passes = 0, compactions_failed = 0, retired = 0, folders_deleted = 0, views_outlived = 0;
+  uint64_t seals = 0, unseals = 0, opens_refused = 0;
   void Add(const Coverage& other);
 };
 
@@ -69,8 +71,11 @@ class World {
   // Version of the newest manifest and position of the newest entry; 0 = none.
   uint64_t ManifestTip();
   uint64_t LogTip();
+  // The newest manifest; nullopt = none.
+  std::optional<memwal::ShardManifest> NewestManifest();
   // The newest generation that is published; 0 = none.
   Generation Published();
+  bool IsSealed();
 
   uint64_t seed() const { return simulation.seed(); }
   Runtime& runtime() { return *simulation.runtime(); }
@@ -89,6 +94,8 @@ class World {
 };
 
 TableState BaseState();
+// Reads what is in SSTables and in the base, in a session without a writer.
+void ReadPublished(World& world, const Dataset& dataset);
 // Reads a writer's rows by scan, lookup and count, and compares the three. False once the writer answers no more.
 bool ReadOnce(World& world, const memwal::ShardWriter& writer, int number);
 // Looks every key up, some twice, in one call. Invalid if the answer is not one row per key that exists, in the order

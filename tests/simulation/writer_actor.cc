@@ -1,6 +1,7 @@
 #include "writer_actor.h"
 
 #include "compactor_actor.h"
+#include "sealer_actor.h"
 
 #include <arrow/api.h>
 
@@ -89,6 +90,10 @@ void WriterActor::Run() {
 void WriterActor::RunOpening(const Dataset& dataset, int opening) {
   int number = world_.history.StartOpen(plan_.name, *plan_.options.durable_write);
   auto opened = memwal::ShardWriter::Open(dataset, std::string(kShard), plan_.options);
+  if (HasKind(opened.status(), ErrorKind::kSealed) && world_.history.seals_may_happen()) {
+    ++world_.coverage.opens_refused;
+    return;
+  }
   world_.Expect("opening the shard", opened.status(), kOpenFailures);
   if (!opened.ok()) {
     ++world_.coverage.open_failed;
@@ -139,6 +144,7 @@ void WriterActor::RunOpening(const Dataset& dataset, int opening) {
 void WriterActor::End(memwal::ShardWriter& writer, int number) {
   if (plan_.ending == Ending::kAbort) return writer.Abort();
   if (plan_.ending == Ending::kDrop) return;
+  if (plan_.ending == Ending::kSeal) return Seal(writer, number);
   Moment started = world_.history.Now();
   arrow::Status status = writer.Close();
   world_.Expect("closing the writer", status, kCloseFailures);
@@ -148,6 +154,22 @@ void WriterActor::End(memwal::ShardWriter& writer, int number) {
   if (!world_.runtime().Unwinding() && again.ToString() != status.ToString()) {
     world_.history.Violated("a second close ended with " + again.ToString() + ", the first with " + status.ToString());
   }
+}
+
+// Everything it took is in SSTables then, and somebody else unseals the shard, or it does so itself.
+void WriterActor::Seal(memwal::ShardWriter& writer, int number) {
+  const Moment started = world_.history.Now();
+  const auto sealed = memwal::SealShard(writer);
+  // The close came first, and tells the same again.
+  if (const arrow::Status closed = writer.Close(); closed.ok()) {
+    world_.history.Flushed(world_.runtime(), number, started);
+    ExpectSeal(world_, sealed.status());
+  } else {
+    world_.Expect("closing the writer to seal its shard", closed, kCloseFailures);
+    world_.history.CallEnded(world_.runtime(), number, started, closed, "close");
+  }
+  world_.runtime().Sleep(milliseconds(plan_.pause_ms));
+  Unseal(world_, writer.dataset());
 }
 
 Putter::Putter(World& world, const WriterPlan& plan, std::shared_ptr<memwal::ShardWriter> writer, int number,

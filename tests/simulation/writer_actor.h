@@ -12,7 +12,7 @@
 
 namespace javelin::simulation {
 
-enum class Ending { kClose, kCloseWhileBusy, kAbort, kDrop };
+enum class Ending { kClose, kCloseWhileBusy, kAbort, kDrop, kSeal };
 
 // What one actor is going to do; drawn from the seed before it starts.
 struct WriterPlan {
@@ -45,6 +45,7 @@ class WriterActor {
   // One opening of the shard and what follows it.
   void RunOpening(const Dataset& dataset, int opening);
   void End(memwal::ShardWriter& writer, int number);
+  void Seal(memwal::ShardWriter& writer, int number);
 
   World& world_;
   const WriterPlan plan_;

@@ -32,17 +32,20 @@ void ExpectEverythingHappened(const Coverage& coverage) {
   EXPECT_GT(coverage.retired, 0u);
   EXPECT_GT(coverage.folders_deleted, 0u);
   EXPECT_GT(coverage.views_outlived, 0u);
+  EXPECT_GT(coverage.seals, 0u);
+  EXPECT_GT(coverage.unseals, 0u);
+  EXPECT_GT(coverage.opens_refused, 0u);
 }
 
 std::string Describe(const Coverage& c) {
-  return fmt::format(
+  std::string text = fmt::format(
       "{} crashes, {} opened, {} opens failed, {} fenced, {} lost persistence, {} backpressure, {} acknowledged, {} "
-      "unknown, {} refused, {} scans, {} tails, {} freezes, {} damaged, {} passes, {} compactions failed, {} retired, "
-      "{} "
-      "folders deleted, {} views outlived their SSTables",
+      "unknown, {} refused, {} scans, {} tails, {} freezes, {} damaged",
       c.crashes, c.opened, c.open_failed, c.fenced, c.lost_persistence, c.backpressure, c.acknowledged, c.unknown,
-      c.refused, c.scans, c.tails, c.freezes, c.damaged, c.passes, c.compactions_failed, c.retired, c.folders_deleted,
-      c.views_outlived);
+      c.refused, c.scans, c.tails, c.freezes, c.damaged);
+  text += fmt::format(", {} passes, {} compactions failed, {} retired, {} folders deleted, {} views outlived", c.passes,
+                      c.compactions_failed, c.retired, c.folders_deleted, c.views_outlived);
+  return text + fmt::format(", {} seals, {} unseals, {} opens refused", c.seals, c.unseals, c.opens_refused);
 }
 
 TEST(WriterSimulation, RandomRuns) {
@@ -58,7 +61,7 @@ TEST(WriterSimulation, RandomRuns) {
   }
   RecordProperty("coverage", Describe(coverage));
   fmt::print("{} seeds: {}\n", seeds.size(), Describe(coverage));
-  if (seeds.size() >= 200) ExpectEverythingHappened(coverage);
+  if (seeds.size() >= 3000) ExpectEverythingHappened(coverage);
 }
 
 TEST(WriterSimulation, ASeedRunsTheSameWayTwice) {
