@@ -13,8 +13,6 @@ namespace {
 
 using Manifests = std::vector<ShardManifest>;
 
-constexpr int kTries = 10;
-
 // What one shard holds in memory, newest generation first; each MemTable bounded to what was visible when the view was
 // made.
 struct ShardMemory {
@@ -66,48 +64,6 @@ arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& r
   return manifests;
 }
 
-// What a view is made of, read in this order: that in which rows move.
-struct Parts {
-  std::vector<ShardMemory> memory;
-  Manifests manifests;
-  std::shared_ptr<Dataset> base;
-};
-
-// Does the base hold rows of the generations that memory shows, or of newer ones, that memory did not have yet? Then
-// they were put in between (true), or by another writer, who has taken the shard (Fenced).
-arrow::Result<bool> OvertookMemory(const Dataset& base, const std::vector<ShardMemory>& shards) {
-  ARROW_ASSIGN_OR_RAISE(const auto details, table::ReadMemWalDetails(base.manifest()));
-  for (const ShardMemory& memory : shards) {
-    const Generation compacted = details.has_value() ? details->CompactedThrough(memory.shard) : Generation(0);
-    if (memory.tables.empty() || compacted < memory.tables.back().generation) continue;
-    bool whole = compacted <= memory.tables.front().generation;
-    for (const MemTableView& view : memory.tables) {
-      if (view.generation <= compacted && view.visible_batches < view.table->store().committed().value()) whole = false;
-    }
-    // What this writer flushed itself and shows in whole, nobody else can have put there.
-    if (whole && compacted < memory.writer->last_commit().current_generation) continue;
-    const arrow::Status claim = memory.writer->manifests()->CheckFenced(memory.writer->epoch());
-    if (HasKind(claim, ErrorKind::kFencedPeerClaimedEpoch)) {
-      memory.writer->Poison(claim);
-      return memory.writer->poison();
-    }
-    ARROW_RETURN_NOT_OK(claim);
-    if (!whole) return true;
-  }
-  return false;
-}
-
-// Until nothing overtakes what was read before.
-template <typename Read>
-arrow::Result<Parts> ReadParts(const Read& read) {
-  for (int attempt = 0; attempt < kTries; ++attempt) {
-    ARROW_ASSIGN_OR_RAISE(Parts parts, read());
-    ARROW_ASSIGN_OR_RAISE(const bool again, OvertookMemory(*parts.base, parts.memory));
-    if (!again) return parts;
-  }
-  return RetryableConflict("rows reached the base past a view that was being made, {} times; take it again", kTries);
-}
-
 // A writer that was overtaken holds rows and generations that mean nothing any more. It learns of it here.
 arrow::Status CheckNotOvertaken(const Manifests& manifests, const std::vector<ShardMemory>& shards) {
   for (const ShardManifest& manifest : manifests) {
@@ -118,6 +74,26 @@ arrow::Status CheckNotOvertaken(const Manifests& manifests, const std::vector<Sh
                   fmt::format("shard {}: the writer in this session holds epoch {}, another one has claimed epoch "
                               "{}; close this writer to read what the other one published",
                               memory->shard.ToString(), memory->writer->epoch(), manifest.writer_epoch)));
+    return memory->writer->poison();
+  }
+  return arrow::Status::OK();
+}
+
+// The base, read last, may hold generations that were not published when the manifest was seen. A flush of the writer
+// came in between, or one of another writer: what that put does not go with what this one has in memory.
+arrow::Status CheckWhoPublished(const Dataset& base, const Manifests& manifests,
+                                const std::vector<ShardMemory>& shards) {
+  ARROW_ASSIGN_OR_RAISE(const auto details, table::ReadMemWalDetails(base.manifest()));
+  if (!details.has_value()) return arrow::Status::OK();
+  for (const ShardManifest& manifest : manifests) {
+    const ShardMemory* memory = FindMemory(shards, manifest.shard_id);
+    if (memory == nullptr || details->CompactedThrough(memory->shard) < manifest.current_generation) continue;
+    const arrow::Status claim = memory->writer->manifests()->CheckFenced(memory->writer->epoch());
+    if (!HasKind(claim, ErrorKind::kFencedPeerClaimedEpoch)) {
+      ARROW_RETURN_NOT_OK(claim);
+      continue;
+    }
+    memory->writer->Poison(claim);
     return memory->writer->poison();
   }
   return arrow::Status::OK();
@@ -241,16 +217,17 @@ class Assembly {
 };
 
 // `others`: shards that are not among the manifests.
-arrow::Result<std::shared_ptr<FreshView::Impl>> Assemble(const Parts& parts,
+arrow::Result<std::shared_ptr<FreshView::Impl>> Assemble(const std::vector<ShardMemory>& shards,
+                                                         const Manifests& manifests, std::shared_ptr<Dataset> base,
                                                          const std::vector<ShardSnapshot>& others = {}) {
-  ARROW_RETURN_NOT_OK(CheckNotOvertaken(parts.manifests, parts.memory));
-  Assembly assembly(parts.base);
+  ARROW_RETURN_NOT_OK(CheckNotOvertaken(manifests, shards));
+  ARROW_RETURN_NOT_OK(CheckWhoPublished(*base, manifests, shards));
+  Assembly assembly(base);
   ARROW_RETURN_NOT_OK(assembly.Start());
-  ARROW_RETURN_NOT_OK(CheckKeys(*parts.base, parts.memory, assembly.key()));
-  if (!assembly.has_mem_wal() && !parts.memory.empty())
-    ARROW_RETURN_NOT_OK(CheckSameColumns(*parts.base, parts.memory));
-  for (const ShardManifest& manifest : parts.manifests) {
-    assembly.AddShard(manifest.shard_id, manifest.sstables, FindMemory(parts.memory, manifest.shard_id));
+  ARROW_RETURN_NOT_OK(CheckKeys(*base, shards, assembly.key()));
+  if (!assembly.has_mem_wal() && !shards.empty()) ARROW_RETURN_NOT_OK(CheckSameColumns(*base, shards));
+  for (const ShardManifest& manifest : manifests) {
+    assembly.AddShard(manifest.shard_id, manifest.sstables, FindMemory(shards, manifest.shard_id));
   }
   for (const ShardSnapshot& snapshot : others) assembly.AddShard(snapshot.shard, snapshot.sstables, nullptr);
   return assembly.Finish();
@@ -279,18 +256,14 @@ arrow::Status CheckSnapshots(const std::vector<ShardSnapshot>& snapshots) {
 arrow::Result<std::shared_ptr<FreshView>> FreshView::Open(const Dataset& dataset) {
   ARROW_RETURN_NOT_OK(dataset.session()->runtime().CheckProcess());
   const auto registry = WriterRegistry::Of(*dataset.session());
-  const auto read = [&]() -> arrow::Result<Parts> {
-    Parts parts;
-    ARROW_ASSIGN_OR_RAISE(parts.memory, ReadMemory(registry->Writers(dataset.location())));
-    const bool too_early = dataset.session()->runtime().PlantedBug("view.base_before_manifests");
-    const auto early_base = too_early ? dataset.CheckoutLatest() : nullptr;
-    ARROW_ASSIGN_OR_RAISE(parts.manifests, ReadManifests(dataset, *registry, parts.memory));
-    ARROW_ASSIGN_OR_RAISE(parts.base, too_early ? early_base : dataset.CheckoutLatest());
-    return parts;
-  };
-  ARROW_ASSIGN_OR_RAISE(const Parts parts, ReadParts(read));
-  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(parts));
-  impl->logs = HeldOfLogs(parts.manifests, parts.memory);
+  const auto writers = registry->Writers(dataset.location());
+  ARROW_ASSIGN_OR_RAISE(const auto shards, ReadMemory(writers));
+  const bool too_early = dataset.session()->runtime().PlantedBug("view.base_before_manifests");
+  const auto early_base = too_early ? dataset.CheckoutLatest() : nullptr;
+  ARROW_ASSIGN_OR_RAISE(const Manifests manifests, ReadManifests(dataset, *registry, shards));
+  ARROW_ASSIGN_OR_RAISE(auto base, too_early ? early_base : dataset.CheckoutLatest());
+  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(shards, manifests, std::move(base)));
+  impl->logs = HeldOfLogs(manifests, shards);
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 
@@ -299,18 +272,14 @@ arrow::Result<std::shared_ptr<FreshView>> FreshView::OpenForWriter(const ShardWr
   ARROW_RETURN_NOT_OK(writer.dataset().session()->runtime().CheckProcess());
   ARROW_RETURN_NOT_OK(CheckSnapshots(others));
   const std::shared_ptr<WriterState> state = writer.state();
-  const Uuid shard = writer.manifest_store()->shard();
-  const auto read = [&]() -> arrow::Result<Parts> {
-    ARROW_ASSIGN_OR_RAISE(auto tables, state->Snapshot());
-    ARROW_ASSIGN_OR_RAISE(auto manifest, writer.manifest_store()->Latest());
-    if (!manifest.has_value()) return NotFound("shard {} has no manifest any more", writer.shard_id());
-    ARROW_ASSIGN_OR_RAISE(auto base, writer.dataset().CheckoutLatest());
-    return Parts{{{shard, state, std::move(tables)}}, {*std::move(manifest)}, std::move(base)};
-  };
-  ARROW_ASSIGN_OR_RAISE(const Parts parts, ReadParts(read));
+  ARROW_ASSIGN_OR_RAISE(auto tables, state->Snapshot());
+  ARROW_ASSIGN_OR_RAISE(auto manifest, writer.manifest_store()->Latest());
+  if (!manifest.has_value()) return NotFound("shard {} has no manifest any more", writer.shard_id());
+  ARROW_ASSIGN_OR_RAISE(auto base, writer.dataset().CheckoutLatest());
+  const ShardMemory memory{manifest->shard_id, state, std::move(tables)};
   std::vector<ShardSnapshot> foreign = others;
-  std::erase_if(foreign, [&](const ShardSnapshot& snapshot) { return snapshot.shard == shard; });
-  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(parts, foreign));
+  std::erase_if(foreign, [&](const ShardSnapshot& snapshot) { return snapshot.shard == memory.shard; });
+  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble({memory}, {*std::move(manifest)}, std::move(base), foreign));
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 

@@ -33,8 +33,7 @@ class FreshView {
  public:
   // Memory first, then shard manifests, then the latest base version (the order in which rows move). Sees the SSTables
   // of all shards and the live writers of this session; rows that lie only in the log of another process are not seen.
-  // Fenced: a writer of this session was overtaken. RetryableConflict: rows are put and compacted faster than a view can
-  // be made. Opens no SSTable yet.
+  // Fenced: a writer of this session was overtaken. Opens no SSTable yet.
   static arrow::Result<std::shared_ptr<FreshView>> Open(const Dataset& dataset);
   // The same with just one writer's shard on top of the base, and what others listed of further shards. A snapshot of
   // the writer's own shard counts for nothing: the writer knows better. InvalidInput as in OfSnapshots.
