@@ -371,6 +371,28 @@ TEST_F(CompactionInvariants, ListedFolderIsMissing) {
   EXPECT_THAT(CheckEverything(shard, history, base), IsEmpty());
 }
 
+// Manifest 5 seals the shard, 6 takes that back.
+TEST_F(CompactionInvariants, ASealedShardIsLeftAlone) {
+  shard.manifests[4] = shard.manifests[3];
+  shard.manifests[4].version = ManifestVersion(5);
+  shard.manifests[4].status = memwal::ShardStatus::kSealed;
+  shard.folders[kFolder] = 6;
+  shard.manifests.push_back(shard.manifests[3]);
+  shard.manifests[5].version = ManifestVersion(6);
+  shard.manifest_names.push_back(ManifestVersion(6));
+  shard.manifest_written_ns.push_back(70);
+  ExpectViolation("manifest 5: sealed, but nobody seals here");
+  history.SealsMayHappen();
+  EXPECT_THAT(CheckEverything(shard, history, base), IsEmpty());
+  shard.log[4].written_ns = 65;
+  ExpectViolation("entry 5: rows that came while manifest 5 was sealed");
+  shard.manifests[5].writer_epoch = Epoch(3);
+  ExpectViolation("manifest 6: claimed while it is sealed");
+  shard.manifests[5].writer_epoch = Epoch(2);
+  shard.manifests[5].wal_position_last_seen = WalPosition(4);
+  ExpectViolation("manifest 6: a seal or its end changed more than the status");
+}
+
 TEST_F(CompactionInvariants, AScanWithoutAWriterSeesWholeGenerations) {
   history.Scanned(*runtime, {-1, 0, 0, kCompacted, Generation(0), Generation(1)});
   history.Scanned(*runtime, {-1, 0, 0, history.base(), Generation(0), Generation(1)});

@@ -48,6 +48,7 @@ memwal::WriterOptions DrawOptions(SeededRandom& random) {
   options.max_memtable_size = random.OneIn(3) ? 400u : 1u << 20;
   options.max_wal_buffer_size = random.OneIn(3) ? 300u : 1u << 20;
   if (random.OneIn(8)) options.max_unflushed_memtable_bytes = *options.max_memtable_size + 100'000;
+  if (random.OneIn(3)) options.frozen_memtable_grace = milliseconds(random.Between(1, 5000));
   options.manifest_scan_batch_size = static_cast<uint32_t>(random.Between(1, 3));
   return options;
 }
