@@ -276,6 +276,33 @@ TEST(Backpressure, AWaitingPutGoesOnWhenAFlushHasMadeRoom) {
   });
 }
 
+// What an open replayed may be more than its own ceiling allows: it is flushed when the first put asks for room.
+TEST(Backpressure, AReplayedMemTableAboveTheCeilingMakesRoom) {
+  for (const auto room : {ShardWriter::Room::kWait, ShardWriter::Room::kRefuse}) {
+    World world;
+    world.CreateTable();
+    world.Run([&](Process& process) {
+      const auto writer = process.Open(Eager());
+      for (int64_t id = 0; id < 20; ++id) ASSERT_OK(writer->Put({Row(id, std::string(1000, 'x'))}));
+    });
+    world.Run([&](Process& process) {
+      WriterOptions options = Eager();
+      options.max_memtable_size = 1000;
+      options.max_unflushed_memtable_bytes = 1000 + kKeyFilterBytes;
+      const auto writer = process.Open(options);
+      auto ticket = writer->PutAsync({Row(100, "y")}, room);
+      if (room == ShardWriter::Room::kRefuse) {
+        EXPECT_EQ(KindOf(ticket.status()), ErrorKind::kBackpressure);
+        process.runtime().Sleep(std::chrono::seconds(10));
+        ticket = writer->PutAsync({Row(100, "y")}, room);
+      }
+      ASSERT_OK(ticket.status());
+      ASSERT_OK(ticket->Wait());
+      EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*writer))->CountRows()), 21u);
+    });
+  }
+}
+
 // Reads of SSTables that a session has open cost nothing but the rows.
 TEST(SsTableReads, TwoRequestsColdAndNoneForKeysWarm) {
   World world;

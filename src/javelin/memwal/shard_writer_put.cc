@@ -87,7 +87,9 @@ arrow::Result<std::shared_ptr<const Ticket::State>> ShardWriter::Impl::InsertWhe
     Incoming* incoming, Then then, std::vector<std::shared_ptr<MemTable>>* frozen) {
   while (true) {
     auto ticket = Insert(incoming, frozen);
-    if (ticket.ok() || then == Then::kGoOn || !HasKind(ticket.status(), ErrorKind::kBackpressure)) return ticket;
+    if (ticket.ok()) return ticket;
+    for (const auto& table : std::exchange(*frozen, {})) ARROW_RETURN_NOT_OK(DispatchFrozen(*table));
+    if (then == Then::kGoOn || !HasKind(ticket.status(), ErrorKind::kBackpressure)) return ticket;
     const Stopwatch watch(state->runtime());
     const bool room = WaitForRoom();
     counters.Update([&](WriterStats& stats) {
@@ -128,6 +130,10 @@ arrow::Result<std::shared_ptr<const Ticket::State>> ShardWriter::Impl::Insert(
   std::lock_guard lock(mutex);
   ARROW_RETURN_NOT_OK(state->Usable());
   if (!accepting) return Closed("the writer of shard {} is being closed", shard_id);
+  // An active table may outgrow the ceiling alone: after a replay, or when its indexes have caught up. Nothing else
+  // would ever make room then.
+  if (!HasRoom(*state->resident()) && MustFreeze(*state->resident()->active(), plan.limits, 0, 0))
+    frozen->push_back(FreezeLocked());
   ARROW_RETURN_NOT_OK(CheckRoom(*state->resident()));
   // The schema may have changed since the rows were shaped.
   ARROW_RETURN_NOT_OK(Shape(state->resident()->active()->context(), incoming));
