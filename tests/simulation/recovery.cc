@@ -56,7 +56,8 @@ class Recovery {
   // Every row of the log is in memory or was published, once.
   void CheckEveryRowOnce(const memwal::ShardWriter& writer) {
     // First the memory: what is flushed meanwhile is counted in neither or both places otherwise.
-    for (int attempt = 0; attempt < 100 && writer.memtable_stats().frozen_count > 0; ++attempt)
+    // An actor may stall for up to 20 minutes.
+    for (int attempt = 0; attempt < 10'000 && writer.memtable_stats().frozen_count > 0; ++attempt)
       world_.runtime().Sleep(std::chrono::seconds(1));
     const auto views = writer.Snapshot();
     const auto shard = world_.Load();
