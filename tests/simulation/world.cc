@@ -4,6 +4,7 @@
 #include <arrow/compute/initialize.h>
 
 #include "javelin/memwal/initialize.h"
+#include "javelin/memwal/writer_registry.h"
 #include "javelin/memwal/writer_state.h"
 #include "javelin/store/stores.h"
 #include "recovery.h"
@@ -220,8 +221,10 @@ bool ReadOnce(World& world, const memwal::ShardWriter& writer, int number) {
   // By the door of the writer and by that of the table, which finds the writer in its session.
   const bool by_writer = record.started % 2 == 0;
   auto view = by_writer ? memwal::FreshView::OpenForWriter(writer) : memwal::FreshView::Open(writer.dataset());
-  // What a writer that has ended did not flush is in nobody's memory.
-  if (!by_writer && writer.state()->ended()) return true;
+  // What a writer that has ended, or is about to, did not flush is in nobody's memory.
+  const auto& location = writer.dataset().location();
+  const auto living = memwal::WriterRegistry::Of(*writer.dataset().session())->Writers(location);
+  if (!by_writer && std::find(living.begin(), living.end(), writer.state()) == living.end()) return true;
   record.finished = world.history.Now();
   world.Expect("opening a view", view.status(), kReadFailures);
   world.history.CallEnded(world.runtime(), number, record.started, view.status(), "opening a view");

@@ -137,8 +137,7 @@ class Committer {
       return RetryableConflict("'{}' was changed by version {} since version {} was read", table_.uri, name.version,
                                transaction_.read_version);
     }
-    const arrow::Status fits = Rebase(transaction_, *other, name.version);
-    if (!runtime_.PlantedBug("commit.ignores_conflicts")) ARROW_RETURN_NOT_OK(fits);
+    ARROW_RETURN_NOT_OK(Rebase(transaction_, *other, name.version));
     head_ = *std::move(loaded);
     return arrow::Status::OK();
   }
