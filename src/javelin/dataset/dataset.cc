@@ -135,6 +135,23 @@ arrow::Result<std::shared_ptr<Dataset>> Dataset::CheckoutLatest() const {
   return state_->At(std::move(loaded));
 }
 
+arrow::Status Dataset::MakeVersionDurable() const {
+  return location().store->MakeDurable(table::ManifestKey(location(), {version(), state_->loaded.scheme}));
+}
+
+arrow::Status Dataset::MakeRowsDurable() const {
+  for (const table::Fragment& fragment : manifest().fragments) {
+    for (const table::DataFile& file : fragment.files) {
+      ARROW_ASSIGN_OR_RAISE(const auto place, state_->Locate(file));
+      ARROW_RETURN_NOT_OK(place.store->MakeDurable(place.key));
+    }
+    if (!fragment.deletion_file.has_value()) continue;
+    ARROW_ASSIGN_OR_RAISE(const auto place, state_->Locate(fragment.id, *fragment.deletion_file));
+    ARROW_RETURN_NOT_OK(place.store->MakeDurable(place.key));
+  }
+  return MakeVersionDurable();
+}
+
 arrow::Result<std::shared_ptr<Dataset>> Dataset::Commit(table::Transaction transaction, int max_retries) const {
   if (transaction.read_version != TableVersion() && transaction.read_version != version()) {
     return InvalidInput("the transaction was built against version {}, not against this version {}",

@@ -116,6 +116,12 @@ class Dataset {
   arrow::Result<std::shared_ptr<Dataset>> Checkout(TableVersion version) const;
   arrow::Result<std::shared_ptr<Dataset>> CheckoutLatest() const;
 
+  // Returns when this version / this version with all files of its rows survives a loss of power. A version that
+  // another process commits can be read a little before that, and the released peer never waits for it. For those who
+  // acknowledge rows that are found through this version, or take away what it holds. NotFound: it was cleaned away.
+  arrow::Status MakeVersionDurable() const;
+  arrow::Status MakeRowsDurable() const;
+
   // Commits a transaction built against this version: conflict check against versions committed since, rebase, apply,
   // put-if-absent, retry. The door for layers above (MemWAL initialisation, compaction).
   arrow::Result<std::shared_ptr<Dataset>> Commit(table::Transaction transaction, int max_retries = 20) const;

@@ -75,7 +75,7 @@ arrow::Result<Generation> DroppableThrough(const Dataset& base, const Uuid& shar
   return droppable;
 }
 
-arrow::Result<std::vector<Generation>> Unlist(const std::shared_ptr<ShardManifestStore>& manifests, Runtime& runtime,
+arrow::Result<std::vector<Generation>> Unlist(const Dataset& base, const std::shared_ptr<ShardManifestStore>& manifests,
                                               Generation droppable) {
   const auto goes = [droppable](const SsTableEntry& entry) { return entry.generation <= droppable; };
   arrow::Status lost;
@@ -84,6 +84,7 @@ arrow::Result<std::vector<Generation>> Unlist(const std::shared_ptr<ShardManifes
     ARROW_ASSIGN_OR_RAISE(const auto tip, attempt == 0 ? manifests->Latest() : manifests->RefreshLatest());
     if (!tip.has_value() || std::none_of(tip->sstables.begin(), tip->sstables.end(), goes))
       return std::vector<Generation>();
+    if (attempt == 0) ARROW_RETURN_NOT_OK(base.MakeRowsDurable());
     auto taken = std::make_shared<std::vector<Generation>>();
     const auto change = [taken, goes](const ShardManifest& base) -> arrow::Result<ShardManifest> {
       taken->clear();
@@ -97,7 +98,7 @@ arrow::Result<std::vector<Generation>> Unlist(const std::shared_ptr<ShardManifes
     };
     const auto committed = manifests->CommitUpdate(tip->writer_epoch, change).Get();
     if (committed.ok()) {
-      ARROW_RETURN_NOT_OK(runtime.SyncPoint("compact.retired"));
+      ARROW_RETURN_NOT_OK(base.session()->runtime().SyncPoint("compact.retired"));
       return *taken;
     }
     lost = committed.status();

@@ -16,8 +16,9 @@ namespace javelin::memwal {
 arrow::Result<Generation> DroppableThrough(const Dataset& base, const Uuid& shard);
 
 // The manifest without entries up to `droppable`, committed with the epoch that the shard has: nobody is fenced.
-// Returns the generations that this call took out. Errors as CommitUpdate; what somebody else took out is no error.
-arrow::Result<std::vector<Generation>> Unlist(const std::shared_ptr<ShardManifestStore>& manifests, Runtime& runtime,
+// First makes sure that the rows of `base` survive a loss of power: nothing else holds them afterwards. Returns the
+// generations that this call took out. Errors as CommitUpdate; what somebody else took out is no error.
+arrow::Result<std::vector<Generation>> Unlist(const Dataset& base, const std::shared_ptr<ShardManifestStore>& manifests,
                                               Generation droppable);
 
 // Folders below the shard that no version of the manifest has listed for `grace`, and that none ever will.

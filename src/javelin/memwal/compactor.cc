@@ -135,8 +135,16 @@ class ShardCompactor {
     ARROW_RETURN_NOT_OK(CheckNoGap(recorded, manifest->current_generation, pending));
     if (!goal_.has_value()) goal_ = pending.empty() ? recorded : pending.back().generation;
     std::erase_if(pending, [&](const SsTableEntry& entry) { return entry.generation > *goal_; });
+    // Else the table could hold, after a loss of power, a generation that its shard has not flushed, and that the next
+    // writer fills with other rows.
+    if (!pending.empty() && !options_.dry_run) ARROW_RETURN_NOT_OK(MakeDurable(*manifest));
     if (pending.empty() && report_.passes == 0) report_.skipped = "the base holds every flushed SSTable";
     return pending;
+  }
+
+  arrow::Status MakeDurable(const ShardManifest& manifest) const {
+    const ShardPaths paths(base_->location().root, shard_);
+    return base_->location().store->MakeDurable(paths.Manifest(manifest.version));
   }
 
   arrow::Status NoSuchShard() const {
@@ -200,7 +208,7 @@ class ShardCompactor {
     if (!runtime().PlantedBug("compaction.appends_only")) ARROW_RETURN_NOT_OK(rows.FindInBase(*base_));
     ARROW_RETURN_NOT_OK(runtime().SyncPoint("compact.rows_found"));
     if (runtime().PlantedBug("compaction.retires_before_commit"))
-      ARROW_RETURN_NOT_OK(Unlist(manifests_, runtime(), plan.through()).status());
+      ARROW_RETURN_NOT_OK(Unlist(*base_, manifests_, plan.through()).status());
     const auto new_rows = rows.Read(base_->schema());
     const RowChange change{.new_rows = rows.num_upserts() > 0 ? new_rows.get() : nullptr,
                            .masked = rows.masked(),
@@ -223,7 +231,7 @@ class ShardCompactor {
     ARROW_ASSIGN_OR_RAISE(const Generation droppable, DroppableThrough(*base_, shard_));
     if (!options_.dry_run && droppable > Generation(0)) {
       ARROW_RETURN_NOT_OK(runtime().SyncPoint("compact.before_retiring"));
-      ARROW_ASSIGN_OR_RAISE(report_.retired, Unlist(manifests_, runtime(), droppable));
+      ARROW_ASSIGN_OR_RAISE(report_.retired, Unlist(*base_, manifests_, droppable));
     }
     ARROW_ASSIGN_OR_RAISE(const auto manifest, manifests_->Latest());
     if (!manifest.has_value()) return arrow::Status::OK();

@@ -22,6 +22,8 @@ arrow::Result<bool> ShardWriter::Impl::Evolve() {
   if (!details.has_value()) return NotFound("{} has no MemWAL any more; close the writer", table->uri());
   ARROW_ASSIGN_OR_RAISE(const auto next, MemTableContext::Make(table->schema(), table->version(),
                                                                plan.options.durable_write, state->durable()));
+  // Else the log could hold, after a loss of power, columns whose field ids the table gives to others.
+  ARROW_RETURN_NOT_OK(table->MakeVersionDurable());
   ARROW_RETURN_NOT_OK(state->runtime().SyncPoint("evolve.read"));
   std::shared_ptr<MemTable> frozen;
   ARROW_ASSIGN_OR_RAISE(const bool changed, Adopt(next, &frozen));

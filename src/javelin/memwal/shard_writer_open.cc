@@ -259,6 +259,9 @@ arrow::Result<std::shared_ptr<ShardWriter>> ShardWriter::Open(const Dataset& dat
   ARROW_RETURN_NOT_OK(runtime.CheckProcess());
   ARROW_ASSIGN_OR_RAISE(auto plan, OpenPlan::Make(dataset, shard_id, options));
   ARROW_RETURN_NOT_OK(runtime.SyncPoint("open.validated"));
+  // The rows that the writer acknowledges are found through this version; or a later one, where it was cleaned away.
+  const arrow::Status durable = dataset.MakeVersionDurable();
+  if (!HasKind(durable, ErrorKind::kNotFound)) ARROW_RETURN_NOT_OK(durable);
   const auto registry = WriterRegistry::Of(*dataset.session());
   Opening opening(
       dataset, plan,

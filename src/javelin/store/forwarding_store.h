@@ -44,6 +44,7 @@ class ForwardingStore : public ObjectStore {
   arrow::Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key) override {
     return inner_->OpenWriter(key);
   }
+  arrow::Status MakeDurable(const std::string& key) override { return inner_->MakeDurable(key); }
   bool lists_in_order() const override { return inner_->lists_in_order(); }
   std::string Describe(const std::string& key) const override { return inner_->Describe(key); }
 

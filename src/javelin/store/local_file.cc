@@ -131,6 +131,13 @@ arrow::Status FolderMaker::Sync(const std::string& folder) {
   return arrow::Status::OK();
 }
 
+arrow::Status FolderMaker::SyncFile(const std::string& path) {
+  if (!sync_) return arrow::Status::OK();
+  ARROW_ASSIGN_OR_RAISE(const OpenedFile opened, OpenForReading(path));
+  if (::fsync(opened.file.get()) != 0) return SystemError(errno, "sync", path);
+  return Sync(FolderOf(path));
+}
+
 arrow::Result<StagingFile> StagingFile::Create(FolderMaker& folders, Runtime& runtime, std::string path) {
   std::string folder = FolderOf(path);
   std::string staging =

@@ -56,6 +56,8 @@ class FolderMaker {
   // Syncs the entries of `folder`. The first time also its ancestors: another process may have made them and not
   // synced them yet.
   arrow::Status Sync(const std::string& folder);
+  // Syncs a file that is there, and its name. NotFound.
+  arrow::Status SyncFile(const std::string& path);
   bool sync() const { return sync_; }
 
  private:

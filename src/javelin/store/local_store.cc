@@ -223,6 +223,11 @@ class LocalStore final : public ObjectStore {
     return std::make_unique<LocalWriter>(std::move(file));
   }
 
+  arrow::Status MakeDurable(const std::string& key) override {
+    ARROW_RETURN_NOT_OK(CheckKey(key));
+    return folders_.SyncFile(PathOf(key));
+  }
+
   bool lists_in_order() const override { return false; }
   std::string Describe(const std::string& key) const override { return PathOf(key); }
 

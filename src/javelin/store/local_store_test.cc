@@ -158,6 +158,19 @@ TEST_F(LocalStoreTest, WithoutSyncNothingIsSynced) {
               ElementsAre("link /root/t/STAGING /root/t/a"));
 }
 
+TEST_F(LocalStoreTest, WhatAnotherProcessWroteIsMadeDurable) {
+  ASSERT_TRUE(Make(false)->Put("t/u/a", Bytes("x")).ok());
+  const auto first = CallsOf([&] { ASSERT_TRUE(store_->MakeDurable("t/u/a").ok()); });
+  ASSERT_GE(first.size(), 5u);
+  EXPECT_THAT(std::vector<std::string>(first.begin(), first.begin() + 5),
+              ElementsAre("fsync /root/t/u/a", "fsync /root/t/u", "fsync /root/t", "fsync /root", "fsync "));
+  EXPECT_THAT(CallsOf([&] { ASSERT_TRUE(store_->MakeDurable("t/u/a").ok()); }),
+              ElementsAre("fsync /root/t/u/a", "fsync /root/t/u"));
+  EXPECT_THAT(CallsOf([&] { ASSERT_TRUE(Make(false)->MakeDurable("t/u/a").ok()); }), IsEmpty());
+  EXPECT_EQ(KindText(store_->MakeDurable("t/u/b")), "NotFound");
+  EXPECT_EQ(KindText(WithFailure("fsync", EIO, [&] { return store_->MakeDurable("t/u/a"); })), "IO");
+}
+
 TEST_F(LocalStoreTest, FailedSystemCallsAreTypedAndLeaveNoFile) {
   ASSERT_TRUE(store_->Put("t/a", Bytes("old")).ok());
   const auto put = [&] { return store_->Put("t/a", Bytes("new")); };

@@ -103,6 +103,12 @@ class ObjectStore {
   virtual arrow::Status Copy(const std::string& from, const std::string& to) = 0;
   virtual arrow::Result<std::unique_ptr<ObjectWriter>> OpenWriter(const std::string& key) = 0;
 
+  // Returns when the object, as it is now, survives a loss of power. What was written through this store does once the
+  // write has returned; what another process is still writing, or wrote without waiting for it, can be seen earlier.
+  // For whoever takes something away because this object is there. No request; NotFound. Nothing to do for a store
+  // whose objects are durable once they are visible.
+  virtual arrow::Status MakeDurable(const std::string& key);
+
   // True if listings come in key order from an index, so that "first name of a folder" is one cheap request and no
   // version hint is needed (S3 and the like; not a local file system).
   virtual bool lists_in_order() const = 0;
