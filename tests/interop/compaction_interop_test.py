@@ -37,8 +37,7 @@ def flushed_by_us(uri, shard, *steps):
 
 
 def peer_rows(peer, uri):
-    peer.run("base = lance.dataset(uri).to_table().to_pylist()", uri=uri)
-    return peer.value("base")
+    return peer.value("lance.dataset(uri).to_table().to_pylist()", uri=uri)
 
 
 def peer_base(peer, uri):
@@ -117,8 +116,7 @@ def test_indexes_of_the_peer_keep_sstables_listed_until_they_catch_up(tmp_path, 
     assert fresh(uri) == peer_base(peer, uri) == expected
 
     def by_index(key):
-        peer.run("found = lance.dataset(uri).to_table(filter=f'id = {key}').to_pylist()", uri=uri, key=key)
-        return by_id(peer.value("found"))
+        return by_id(peer.value("lance.dataset(uri).to_table(filter=f'id = {key}').to_pylist()", uri=uri, key=key))
 
     assert [by_index(key) for key in (1, 2, 4)] == [{}, expect(2, tag="a"), expect(4, tag="a")]
     peer.run("lance.dataset(uri).optimize.optimize_indices()", uri=uri)
@@ -134,8 +132,8 @@ def test_stable_row_ids_survive_as_in_an_upsert_of_the_peer(tmp_path, peer, shar
              uri=uri, base=rows(*range(8)))
 
     def row_ids():
-        peer.run("found = lance.dataset(uri).to_table(columns=['id', '_rowid', '_row_created_at_version']).to_pylist()", uri=uri)
-        return {row["id"]: (row["_rowid"], row["_row_created_at_version"]) for row in peer.value("found")}
+        found = peer.value("lance.dataset(uri).to_table(columns=['id', '_rowid', '_row_created_at_version']).to_pylist()", uri=uri)
+        return {row["id"]: (row["_rowid"], row["_row_created_at_version"]) for row in found}
 
     before = row_ids()
     flushed_by_us(uri, shard, rows(6, 20, 1, tag="a"), keys(3))

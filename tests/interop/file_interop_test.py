@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from peer import built_tool
+
 pytestmark = pytest.mark.interop
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 VERSIONS = ["2.0", "2.1", "2.2"]
 SIZES = [1, 3, 1024, 5000]
 SEED = int(os.environ.get("JAVELIN_SEED", "20260101"))
@@ -26,11 +27,7 @@ SEED = int(os.environ.get("JAVELIN_SEED", "20260101"))
 
 @pytest.fixture(scope="session")
 def tool():
-    given = os.environ.get("JAVELIN_FILE_TOOL")
-    found = [pathlib.Path(given)] if given else sorted(ROOT.glob("build/*/tests/interop/file_tool"), key=lambda path: path.stat().st_mtime)
-    if not found:
-        pytest.fail("build the target file_tool first")
-    return str(found[-1])
+    return built_tool("file_tool")
 
 
 def peer(do, jobs):

@@ -3,7 +3,6 @@
 The peer runs in a process of its own (peer.py), we in index_tool.
 """
 
-import os
 import pathlib
 import subprocess
 import uuid
@@ -11,22 +10,16 @@ import uuid
 import pyarrow as pa
 import pytest
 
-from peer import Peer
+from peer import Peer, built_tool
 
 pytestmark = pytest.mark.interop
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 KEY = "lance-schema:unenforced-primary-key"
 
 
 @pytest.fixture(scope="module")
 def tool():
-    given = os.environ.get("JAVELIN_INDEX_TOOL")
-    built = ROOT.glob("build/*/tests/interop/index_tool")
-    found = [pathlib.Path(given)] if given else sorted(built, key=lambda path: path.stat().st_mtime)
-    if not found:
-        pytest.fail("build the target index_tool first")
-    return str(found[-1])
+    return built_tool("index_tool")
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +77,8 @@ class Flushed:
         return str(path)
 
     def scan(self):
-        self.peer.run("w = lance.dataset(uri).mem_wal_writer(shard)\nfound = w.lsm_scanner().to_table()\nw.close()",
-                      uri=self.uri, shard=self.shard)
-        return self.peer.value("found")
+        return self.peer.answer("w = lance.dataset(uri).mem_wal_writer(shard)\nfound = w.lsm_scanner().to_table()\nw.close()", "found",
+                                uri=self.uri, shard=self.shard)
 
 
 @pytest.fixture(params=KEYS, ids=lambda name: name.replace(" ", "-"))

@@ -11,12 +11,23 @@ Code runs in one namespace per process that has `lance` and `pa`; values cross a
 
 import importlib
 import os
+import pathlib
 import pickle
 import signal
 import struct
 import subprocess
 import sys
 import time
+
+
+def built_tool(name):
+    """Path of a program of this folder: what JAVELIN_<NAME> says, else the one that was built last."""
+    given = os.environ.get(f"JAVELIN_{name.upper()}")
+    built = pathlib.Path(__file__).resolve().parents[2].glob(f"build/*/tests/interop/{name}")
+    found = [pathlib.Path(given)] if given else sorted(built, key=lambda path: path.stat().st_mtime)
+    if not found:
+        raise FileNotFoundError(f"build the target {name} first")
+    return str(found[-1])
 
 
 class PeerError(Exception):
@@ -80,6 +91,11 @@ class Peer:
     def value(self, code, **names):
         """Evaluates an expression and returns its (pickled) value."""
         return self._call("value", code, names)
+
+    def answer(self, code, expression, **names):
+        """The value of an expression after statements."""
+        self.run(code, **names)
+        return self.value(expression)
 
     def run_and_kill(self, code, seconds, after=0, **names):
         """Executes statements and ends the process with SIGKILL in the middle of them: `seconds` after they called

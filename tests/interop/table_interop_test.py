@@ -13,11 +13,10 @@ import threading
 import pyarrow as pa
 import pytest
 
-from peer import Peer, PeerError
+from peer import Peer, PeerError, built_tool
 
 pytestmark = pytest.mark.interop
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 SEED = int(os.environ.get("JAVELIN_SEED", "20260101"))
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("s", pa.string()), pa.field("f", pa.float32())])
@@ -31,12 +30,7 @@ def rows(first, count, tag="v"):
 
 @pytest.fixture(scope="session")
 def tool():
-    given = os.environ.get("JAVELIN_TABLE_TOOL")
-    built = ROOT.glob("build/*/tests/interop/table_tool")
-    found = [pathlib.Path(given)] if given else sorted(built, key=lambda path: path.stat().st_mtime)
-    if not found:
-        pytest.fail("build the target table_tool first")
-    return str(found[-1])
+    return built_tool("table_tool")
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +107,7 @@ class Theirs:
         self.peer.run(f"ds = lance.dataset(uri)\n{code}", uri=self.uri, **names)
 
     def value(self, code, **names):
-        self.run("", **names)
-        return self.peer.value(code)
+        return self.peer.answer("ds = lance.dataset(uri)", code, uri=self.uri, **names)
 
     def write(self, table, **more):
         self.peer.run("lance.write_dataset(table, uri, **more)", uri=self.uri, table=table, more=more)

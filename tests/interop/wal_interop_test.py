@@ -12,9 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from peer import Peer
+from peer import Peer, built_tool
 
-ROOT = Path(__file__).resolve().parents[2]
 KEY = {"lance-schema:unenforced-primary-key": "true"}
 PLAIN = pa.schema([pa.field("id", pa.int64(), nullable=False, metadata=KEY), pa.field("text", pa.string())])
 NESTED = pa.schema([
@@ -28,13 +27,9 @@ NESTED = pa.schema([
 
 
 def tool(*arguments):
-    for preset in ("release", "debug"):
-        program = ROOT / "build" / preset / "tests" / "interop" / "wal_tool"
-        if program.exists():
-            done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
-            return json.loads(done.stdout)
-    raise AssertionError("wal_tool is not built: build the target of that name")
+    done = subprocess.run([built_tool("wal_tool"), *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 @pytest.fixture

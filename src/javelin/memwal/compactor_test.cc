@@ -394,19 +394,25 @@ TEST(Compact, BadOptionsAndTables) {
   });
 }
 
-// What the table claims is checked against what the shard ever had.
+// What the table claims is checked against what the shard ever had. Sets the mark to `generation`.
+void ExpectMarkIsRefused(World& world, Process& process, uint64_t generation, const std::string& word,
+                         const std::string& field, const std::string& value) {
+  ReplaceDetails(process, [generation](table::MemWalDetails& details) {
+    details.compacted_sstables = {{ShardId(), Generation(generation)}};
+  });
+  const auto before = world.Objects();
+  const auto refused = CompactShards(*process.Table()).status();
+  ExpectError(refused, ErrorKind::kCorruption, word);
+  EXPECT_EQ(FieldsOf(refused)[field], value);
+  EXPECT_EQ(world.Objects(), before);
+}
+
 TEST(Compact, AMarkBeyondWhatWasFlushedIsSeen) {
   World world;
   world.CreateTable();
   world.Run([&](Process& process) {
     FlushGenerations(process, {R"([[1, "a"]])"});
-    ReplaceDetails(process,
-                   [](table::MemWalDetails& details) { details.compacted_sstables = {{ShardId(), Generation(99)}}; });
-    const auto before = world.Objects();
-    const auto refused = CompactShards(*process.Table()).status();
-    ExpectError(refused, ErrorKind::kCorruption, "generation 99");
-    EXPECT_EQ(FieldsOf(refused).at("recorded_generation"), "99");
-    EXPECT_EQ(world.Objects(), before);
+    ExpectMarkIsRefused(world, process, 99, "generation 99", "recorded_generation", "99");
   });
 }
 
@@ -418,13 +424,7 @@ TEST(Compact, AGenerationIsNeverSkipped) {
     Compact(process);
     FlushGenerations(process, {R"([[3, "c"]])"});
     // As after going back to a version of the table that knows less.
-    ReplaceDetails(process,
-                   [](table::MemWalDetails& details) { details.compacted_sstables = {{ShardId(), Generation(1)}}; });
-    const auto before = world.Objects();
-    const auto refused = CompactShards(*process.Table()).status();
-    ExpectError(refused, ErrorKind::kCorruption, "generation 2 was flushed");
-    EXPECT_EQ(FieldsOf(refused).at("generation"), "2");
-    EXPECT_EQ(world.Objects(), before);
+    ExpectMarkIsRefused(world, process, 1, "generation 2 was flushed", "generation", "2");
   });
 }
 

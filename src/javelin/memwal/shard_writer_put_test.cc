@@ -11,6 +11,13 @@ using ::testing::IsEmpty;
 
 constexpr Duration kSecond = std::chrono::seconds(1);
 
+// Calls `work(0)`, `work(1)`, ... from as many tasks at once, and waits for all of them.
+void SideBySide(Process& process, int tasks, const std::function<void(int)>& work) {
+  std::vector<TaskHandle> callers;
+  for (int i = 0; i < tasks; ++i) callers.push_back(process.runtime().Spawn("caller", [&work, i] { work(i); }));
+  for (auto& caller : callers) caller.Join();
+}
+
 // ---- requests ----
 
 TEST(Put, DurableTakesOneRequest) {
@@ -40,11 +47,7 @@ TEST(Put, CallersOfOneTickShareAnEntry) {
   world.Run([&](Process& process) {
     auto writer = process.Open();
     world.Take();
-    std::vector<TaskHandle> callers;
-    for (int i = 0; i < 32; ++i) {
-      callers.push_back(process.runtime().Spawn("caller", [&, i] { ASSERT_OK(writer->Put({Row(i, "x")})); }));
-    }
-    for (auto& caller : callers) caller.Join();
+    SideBySide(process, 32, [&](int i) { ASSERT_OK(writer->Put({Row(i, "x")})); });
     EXPECT_EQ(world.Take().size(), 1u);
     EXPECT_EQ(writer->stats().put_count, 32u);
     EXPECT_EQ(writer->stats().wal_flush_count, 1u);
@@ -62,16 +65,12 @@ TEST(Put, AtMostOneRequestATick) {
     auto writer = process.Open(options);
     world.Take();
     const TimePoint start = process.runtime().Now();
-    std::vector<TaskHandle> callers;
-    for (int caller = 0; caller < 5; ++caller) {
-      callers.push_back(process.runtime().Spawn("caller", [&, caller] {
-        for (int i = 0; i < 10; ++i) {
-          process.runtime().Sleep(std::chrono::milliseconds(37 * caller));
-          ASSERT_OK(writer->Put({Row(caller * 100 + i, "x")}));
-        }
-      }));
-    }
-    for (auto& caller : callers) caller.Join();
+    SideBySide(process, 5, [&](int caller) {
+      for (int i = 0; i < 10; ++i) {
+        process.runtime().Sleep(std::chrono::milliseconds(37 * caller));
+        ASSERT_OK(writer->Put({Row(caller * 100 + i, "x")}));
+      }
+    });
     EXPECT_LE(world.Take().size(), static_cast<size_t>((process.runtime().Now() - start) / kSecond) + 1);
   });
 }
@@ -85,14 +84,10 @@ TEST(Put, EagerSharesWhatArrivesMeanwhile) {
     world.Take();
     ASSERT_OK(writer->Put({Row(0, "x")}));
     EXPECT_EQ(world.Take().size(), 1u) << "no tick is waited for";
-    std::vector<TaskHandle> callers;
-    for (int i = 0; i < 16; ++i) {
-      callers.push_back(process.runtime().Spawn("caller", [&, i] {
-        process.runtime().Sleep(std::chrono::milliseconds(50 * i));
-        ASSERT_OK(writer->Put({Row(i, "x")}));
-      }));
-    }
-    for (auto& caller : callers) caller.Join();
+    SideBySide(process, 16, [&](int i) {
+      process.runtime().Sleep(std::chrono::milliseconds(50 * i));
+      ASSERT_OK(writer->Put({Row(i, "x")}));
+    });
     EXPECT_EQ(world.Take().size(), 2u) << "the first alone, then all that came while it was under way";
   });
 }
@@ -299,23 +294,19 @@ TEST(Freeze, APutRightAfterARotationWaitsForItsOwnAppend) {
     std::set<int64_t> acknowledged;
     world.Run([&](Process& process) {
       auto writer = process.Open(BatchesPerTable(2));
-      std::vector<TaskHandle> callers;
-      for (int caller = 0; caller < 4; ++caller) {
-        callers.push_back(process.runtime().Spawn("caller", [&, caller] {
-          for (int i = 0; i < 5; ++i) {
-            const int64_t id = caller * 100 + i;
-            if (writer->Put({Row(id, "x")}).ok()) acknowledged.insert(id);
-            uint64_t appended = 0;
-            for (const auto& entry : world.Log()) {
-              for (const auto& batch : entry.batches) {
-                appended += static_cast<const arrow::Int64Array&>(*batch->column(0)).Value(0) == id;
-              }
+      SideBySide(process, 4, [&](int caller) {
+        for (int i = 0; i < 5; ++i) {
+          const int64_t id = caller * 100 + i;
+          if (writer->Put({Row(id, "x")}).ok()) acknowledged.insert(id);
+          uint64_t appended = 0;
+          for (const auto& entry : world.Log()) {
+            for (const auto& batch : entry.batches) {
+              appended += static_cast<const arrow::Int64Array&>(*batch->column(0)).Value(0) == id;
             }
-            EXPECT_EQ(appended, 1u) << "acknowledged without an append, seed " << seed;
           }
-        }));
-      }
-      for (auto& caller : callers) caller.Join();
+          EXPECT_EQ(appended, 1u) << "acknowledged without an append, seed " << seed;
+        }
+      });
       const auto views = Must(writer->Snapshot());
       for (const auto& view : views) EXPECT_EQ(view.table->durable(), view.table->store().committed());
       EXPECT_EQ(views.size(), 11u);
@@ -444,13 +435,9 @@ TEST(Freeze, ABurstDispatchesEachGenerationOnce) {
     WriterOptions options;
     options.max_memtable_rows = 10;
     auto writer = process.Open(options);
-    std::vector<TaskHandle> callers;
-    for (int i = 0; i < 25; ++i) {
-      callers.push_back(process.runtime().Spawn("caller", [&, i] {
-        ASSERT_OK(writer->Put({Row(4 * i, "x"), Row(4 * i + 1, "x"), Row(4 * i + 2, "x"), Row(4 * i + 3, "x")}));
-      }));
-    }
-    for (auto& caller : callers) caller.Join();
+    SideBySide(process, 25, [&](int i) {
+      ASSERT_OK(writer->Put({Row(4 * i, "x"), Row(4 * i + 1, "x"), Row(4 * i + 2, "x"), Row(4 * i + 3, "x")}));
+    });
     EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*writer))->CountRows()), 100u);
     EXPECT_EQ(writer->memtable_stats().generation, 13u) << "two puts of four rows fit into ten";
     ASSERT_OK(writer->Close());
@@ -488,14 +475,10 @@ TEST(Failure, AStoreThatRefusesTheLogPoisonsAfterTheRetries) {
                                                                           : RequestFault::kNone;
     };
     world.Take();
-    std::vector<TaskHandle> callers;
     int failed = 0;
-    for (int i = 1; i <= 4; ++i) {
-      callers.push_back(process.runtime().Spawn("caller", [&, i] {
-        if (HasKind(writer->Put({Row(i, "lost")}), ErrorKind::kFencedPersistenceFailure)) ++failed;
-      }));
-    }
-    for (auto& caller : callers) caller.Join();
+    SideBySide(process, 4, [&](int i) {
+      if (HasKind(writer->Put({Row(i + 1, "lost")}), ErrorKind::kFencedPersistenceFailure)) ++failed;
+    });
     EXPECT_EQ(failed, 4) << "every waiter wakes with the reason";
     EXPECT_EQ(world.Take("put_if_absent").size(), 4u) << "one try and three retries";
     ExpectError(writer->Delete({Keys("[[0]]")}), ErrorKind::kFencedPersistenceFailure, "");
