@@ -263,7 +263,10 @@ _SORTS: List[Callable[[pa.DataType], bool]] = [
 ]
 
 
-def as_batch(table: pa.Table) -> pa.RecordBatch:
-    """All rows of a table in one batch, of the table's schema."""
-    batches = table.combine_chunks().to_batches()
+def as_batch(stream: Any) -> pa.RecordBatch:
+    """All rows of a table or stream in one batch of its schema."""
+    table = stream if isinstance(stream, pa.Table) else pa.table(stream)
+    batches = table.to_batches()
+    if len(batches) > 1:
+        batches = table.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)

@@ -101,7 +101,7 @@ class FreshView:
             and value of a plain value that the column cannot hold as it is.
         """
         source = source_of_keys(keys, self._key_columns(), self.schema)
-        batch = as_batch(pa.table(source.stream))
+        batch = as_batch(source.stream)
         return pa.Table.from_batches([pa.record_batch(self._core.get(batch, _arguments.column_names(columns)))])
 
     def _key_columns(self) -> List[str]:

@@ -246,7 +246,8 @@ arrow::Status DataFileReaderImpl::Fetch(std::vector<ColumnRead>& reads) {
 // ---- decoding ----
 
 arrow::Status DataFileReaderImpl::DecodeColumn(ColumnRead& read) const {
-  DecodeContext context(*read.memory);
+  DecompressorLease decompressor(*environment_);
+  DecodeContext context(*read.memory, *decompressor);
   for (ColumnRead::Part& part : read.parts) {
     const arrow::Status status = part.scan->Decode(context, *read.sink);
     if (!status.ok()) return InPage(status, read, part.page);

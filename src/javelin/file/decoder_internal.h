@@ -40,9 +40,9 @@ inline uint64_t TotalCount(std::span<const Slice> slices) {
 
 // What decoding needs besides bytes; one per thread of work.
 struct DecodeContext {
-  explicit DecodeContext(SinkMemory& sink_memory) : memory(sink_memory) {}
+  DecodeContext(SinkMemory& sink_memory, Decompressor& codec) : memory(sink_memory), decompressor(codec) {}
   SinkMemory& memory;
-  Decompressor decompressor;
+  Decompressor& decompressor;
   std::vector<std::unique_ptr<ScratchBuffer>> idle_scratch;
 };
 

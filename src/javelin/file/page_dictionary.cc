@@ -22,7 +22,8 @@ arrow::Result<std::shared_ptr<const PageDictionary>> PageDictionary::Decode(cons
                                                                             uint64_t num_items, const ValueShape& shape,
                                                                             const Resources& resources) {
   std::shared_ptr<PageDictionary> dictionary(new PageDictionary(shape, resources));
-  DecodeContext context(dictionary->memory_);
+  Decompressor decompressor;
+  DecodeContext context(dictionary->memory_, decompressor);
   ARROW_RETURN_NOT_OK(decoder.Decode(block, num_items, context, dictionary->items_));
   if (dictionary->items_.length() != num_items) {
     return Corruption("a dictionary of {} items decodes to {}", num_items, dictionary->items_.length());

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,29 @@ struct PageEnvironment {
   explicit PageEnvironment(Resources r) : resources(std::move(r)), mutex(*resources.runtime) {}
   Resources resources;
   Mutex mutex;
+  std::unique_ptr<Decompressor> idle_decompressor;  // guarded by mutex; making one costs more than decoding one row
+};
+
+// A decompressor for one thread of work; goes back to the file at the end of the scope.
+class DecompressorLease {
+ public:
+  explicit DecompressorLease(PageEnvironment& environment) : environment_(environment) {
+    {
+      std::lock_guard lock(environment_.mutex);
+      decompressor_ = std::move(environment_.idle_decompressor);
+    }
+    if (decompressor_ == nullptr) decompressor_ = std::make_unique<Decompressor>();
+  }
+  ~DecompressorLease() {
+    std::lock_guard lock(environment_.mutex);
+    std::swap(environment_.idle_decompressor, decompressor_);  // the one in excess is freed behind the lock
+  }
+  DecompressorLease(const DecompressorLease&) = delete;
+  Decompressor& operator*() { return *decompressor_; }
+
+ private:
+  PageEnvironment& environment_;
+  std::unique_ptr<Decompressor> decompressor_;
 };
 
 // One read of some rows of a page: asks for bytes in rounds until it has what it needs, then decodes.

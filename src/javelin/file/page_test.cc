@@ -64,7 +64,8 @@ class PageTest : public ::testing::Test {
     }
     SinkMemory memory(resources_.pool, resources_.memory.get());
     ValueSink sink(shape, memory, TotalCount(rows));
-    DecodeContext context(memory);
+    Decompressor decompressor;
+    DecodeContext context(memory, decompressor);
     ARROW_RETURN_NOT_OK(scan->Decode(context, sink));
     ARROW_ASSIGN_OR_RAISE(auto data, sink.Finish(type));
     auto array = arrow::MakeArray(data);

@@ -24,9 +24,13 @@ class Gather {
   arrow::Result<BatchPtr> Finish() const {
     if (pieces_.empty()) return arrow::RecordBatch::MakeEmpty(schema_);
     arrow::UInt64Builder order;
+    bool sorted = true;
     for (const auto& place : place_of_) {
-      if (place.has_value()) ARROW_RETURN_NOT_OK(order.Append(*place));
+      if (!place.has_value()) continue;
+      sorted = sorted && *place == static_cast<uint64_t>(order.length());
+      ARROW_RETURN_NOT_OK(order.Append(*place));
     }
+    if (sorted && pieces_.size() == 1) return pieces_[0];
     if (schema_->num_fields() == 0) return arrow::RecordBatch::Make(schema_, order.length(), arrow::ArrayVector{});
     ARROW_ASSIGN_OR_RAISE(const BatchPtr all, arrow::ConcatenateRecordBatches(pieces_));
     ARROW_ASSIGN_OR_RAISE(const auto rows, order.Finish());
