@@ -8,6 +8,7 @@
 #include <arrow/record_batch.h>
 
 #include "javelin/base/error.h"
+#include "javelin/dataset/open_files_internal.h"
 
 namespace javelin::internal {
 
@@ -138,12 +139,9 @@ uint64_t FragmentReader::StoredBytesPerRow() const {
 
 arrow::Status FragmentReader::OpenSource(Source& source) {
   if (source.reader != nullptr) return arrow::Status::OK();
-  ARROW_ASSIGN_OR_RAISE(const ObjectLocation place, table_->Locate(source.file));
-  const std::optional<uint64_t> size =
-      source.file.size_bytes != 0 ? std::optional(source.file.size_bytes) : std::nullopt;
-  ARROW_ASSIGN_OR_RAISE(source.reader,
-                        file::DataFileReader::Open(table_->session->resources(), place.store, place.key, size));
+  ARROW_ASSIGN_OR_RAISE(source.reader, OpenFiles::Get(*table_, source.file));
   if (source.reader->num_rows() != rows_.physical()) {
+    ARROW_ASSIGN_OR_RAISE(const ObjectLocation place, table_->Locate(source.file));
     return Corruption("data file '{}' has {} rows, fragment {} has {}", place.store->Describe(place.key),
                       source.reader->num_rows(), id_, rows_.physical());
   }

@@ -1,7 +1,7 @@
 #include "javelin/dataset/fragment_rows_internal.h"
 
 #include "javelin/base/error.h"
-#include "javelin/file/data_file_reader.h"
+#include "javelin/dataset/open_files_internal.h"
 #include "javelin/table/deletion_vector.h"
 
 namespace javelin::internal {
@@ -11,11 +11,7 @@ namespace {
 // Manifests of old writers leave the number of rows out.
 arrow::Result<uint64_t> PhysicalRows(const DatasetState& table, const table::Fragment& fragment) {
   if (fragment.physical_rows != 0 || fragment.files.empty()) return fragment.physical_rows;
-  const table::DataFile& first = fragment.files.front();
-  ARROW_ASSIGN_OR_RAISE(const ObjectLocation place, table.Locate(first));
-  const std::optional<uint64_t> size = first.size_bytes != 0 ? std::optional(first.size_bytes) : std::nullopt;
-  ARROW_ASSIGN_OR_RAISE(const auto reader,
-                        file::DataFileReader::Open(table.session->resources(), place.store, place.key, size));
+  ARROW_ASSIGN_OR_RAISE(const auto reader, OpenFiles::Get(table, fragment.files.front()));
   return reader->num_rows();
 }
 

@@ -65,12 +65,18 @@ class DataFileReaderImpl final : public DataFileReader {
         store_(std::move(store)),
         key_(std::move(key)),
         container_(std::move(container)) {
-    for (const ColumnMetadata& column : container_.columns) pages_.emplace_back(column.pages.size());
+    for (const ColumnMetadata& column : container_.columns) {
+      pages_.emplace_back(column.pages.size());
+      for (const PageMetadata& page : column.pages)
+        metadata_bytes_ += sizeof(PageMetadata) + sizeof(KnownPage) + page.encoding.size();
+    }
+    metadata_bytes_ += static_cast<uint64_t>(container_.tail_bytes->size());
   }
 
   FileVersion version() const override { return container_.version; }
   uint64_t num_rows() const override { return container_.num_rows; }
   uint32_t num_columns() const override { return static_cast<uint32_t>(container_.columns.size()); }
+  uint64_t memory_bytes() const override;
   const Schema& schema() const override { return container_.schema; }
   ColumnOfField DefaultColumns() const override;
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Read(const Schema& projection, const ColumnOfField& columns,
@@ -101,6 +107,7 @@ class DataFileReaderImpl final : public DataFileReader {
   std::shared_ptr<ObjectStore> store_;
   std::string key_;
   const Container container_;
+  uint64_t metadata_bytes_ = 0;
   std::vector<std::vector<KnownPage>> pages_;  // guarded by the environment's mutex
 };
 
@@ -130,6 +137,12 @@ ColumnOfField DataFileReaderImpl::DefaultColumns() const {
   uint32_t next = 0;
   for (FieldId id : PhysicalColumns(container_.schema, container_.version)) columns.emplace(id, next++);
   return columns;
+}
+
+uint64_t DataFileReaderImpl::memory_bytes() const {
+  constexpr uint64_t kDecompressor = 96u << 10;
+  std::lock_guard lock(environment_->mutex);
+  return metadata_bytes_ + environment_->kept_bytes + (environment_->idle_decompressor != nullptr ? kDecompressor : 0);
 }
 
 bool HasColumn(const Field& field, const ColumnOfField& columns) {

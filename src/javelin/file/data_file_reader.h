@@ -41,6 +41,8 @@ class DataFileReader {
   virtual FileVersion version() const = 0;
   virtual uint64_t num_rows() const = 0;
   virtual uint32_t num_columns() const = 0;
+  // What it keeps between reads: the tail, the metadata, and what it has learned of its pages.
+  virtual uint64_t memory_bytes() const = 0;
   // The schema written in the file itself, for self-described files.
   virtual const Schema& schema() const = 0;
   // The columns of schema() in file order, for self-described files.

@@ -120,6 +120,7 @@ class VariablePage final : public PageReader {
   }
   void KeepIndex(BufferPtr index) const {
     std::lock_guard lock(environment_->mutex);
+    if (kept_index_ == nullptr) environment_->kept_bytes += static_cast<uint64_t>(index->size());
     kept_index_ = std::move(index);
   }
 

@@ -61,7 +61,10 @@ class MiniBlockPage final : public PageReader {
                                                    environment_->resources));
     }
     std::lock_guard lock(environment_->mutex);
-    if (tables_ == nullptr) tables_ = std::move(tables);
+    if (tables_ != nullptr) return tables_;
+    environment_->kept_bytes += tables->chunks.memory_bytes();
+    if (tables->dictionary != nullptr) environment_->kept_bytes += tables->dictionary->memory_bytes();
+    tables_ = std::move(tables);
     return tables_;
   }
 

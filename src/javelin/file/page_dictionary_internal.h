@@ -21,6 +21,8 @@ class PageDictionary {
   // `levels` (may be empty: all valid) says null.
   arrow::Status Append(Bytes indices, uint64_t index_bytes, std::span<const uint16_t> levels, ValueSink& out) const;
 
+  uint64_t memory_bytes() const { return memory_.bytes(); }
+
  private:
   PageDictionary(const ValueShape& shape, const Resources& resources)
       : memory_(resources.pool, resources.memory.get()), items_(shape, memory_) {}

@@ -22,6 +22,7 @@ struct PageEnvironment {
   explicit PageEnvironment(Resources r) : resources(std::move(r)), mutex(*resources.runtime) {}
   Resources resources;
   Mutex mutex;
+  uint64_t kept_bytes = 0;                          // of those tables; guarded by mutex
   std::unique_ptr<Decompressor> idle_decompressor;  // guarded by mutex; making one costs more than decoding one row
 };
 

@@ -121,11 +121,11 @@ TEST(Compact, ARunTakesAFewRequests) {
   world.Run(run);
   // Table 2, shards 1, shard 3, table 2; pass 10; shard 1, table 2; retire 2; folders 2, which versions list them 1
   // + 4.
-  EXPECT_EQ(requests.size(), 30u) << text();
+  EXPECT_EQ(requests.size(), 28u) << text();
   world.Run([](Process& process) { static_cast<void>(CollectRetired(*process.Table(), AtOnce())); });
   world.Run(run);
   // Table 2, shards 1, shard 3, table 2, folders 2.
-  EXPECT_EQ(requests.size(), 10u) << text();
+  EXPECT_EQ(requests.size(), 8u) << text();
 }
 
 TEST(Compact, AKeyThatTheBaseHoldsTwiceIsHeldOnceAfterwards) {

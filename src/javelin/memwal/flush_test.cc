@@ -303,54 +303,5 @@ TEST(Backpressure, AReplayedMemTableAboveTheCeilingMakesRoom) {
   }
 }
 
-// Reads of SSTables that a session has open cost nothing but the rows.
-TEST(SsTableReads, TwoRequestsColdAndNoneForKeysWarm) {
-  World world;
-  world.CreateTable();
-  world.Run([&](Process& process) {
-    auto writer = process.Open();
-    ASSERT_OK(writer->Put({Rows(R"([[1, "a"], [2, "b"]])")}));
-    ASSERT_OK(writer->Close());
-  });
-  world.Run([&](Process& process) {
-    const auto view = Must(FreshView::Open(*process.Table()));
-    world.Take();
-    EXPECT_EQ(Text(*Must(view->Get(*Keys("[[2]]")))), "2:b");
-    EXPECT_THAT(world.Take("_gen_1"), SizeIs(2)) << "manifest, data file";
-    EXPECT_EQ(Text(*Must(view->Get(*Keys("[[1]]")))), "1:a");
-    EXPECT_THAT(world.Take("_gen_1"), IsEmpty());
-    EXPECT_EQ(Sorted(Scan(*view)), "1:a 2:b");
-    EXPECT_THAT(world.Take("_gen_1"), IsEmpty());
-  });
-}
-
-TEST(SsTableReads, WithoutAKeyEveryRowCounts) {
-  World world;
-  world.CreateTable(R"([[1, "base"]])", {}, KeylessSchema());
-  world.Run([&](Process& process) {
-    auto writer = process.Open();
-    ASSERT_OK(writer->Put({Rows(R"([[1, "a"], [1, "b"]])")}));
-    ASSERT_OK(writer->Flush());
-    ASSERT_OK(writer->Put({Row(1, "c")}));
-    EXPECT_EQ(process.Fresh(), "1:a 1:b 1:base 1:c");
-    EXPECT_EQ(Must(Must(FreshView::Open(*process.Table()))->CountRows()), 4u);
-  });
-}
-
-// A view stays what it was while the MemTables under it become SSTables.
-TEST(SsTableReads, AViewOutlivesTheFlushOfItsRows) {
-  World world;
-  world.CreateTable();
-  world.Run([&](Process& process) {
-    auto writer = process.Open();
-    ASSERT_OK(writer->Put({Rows(R"([[1, "a"], [2, "b"]])")}));
-    const auto view = Must(FreshView::Open(*process.Table()));
-    ASSERT_OK(writer->Delete({Keys("[[1]]")}));
-    ASSERT_OK(writer->Close());
-    EXPECT_EQ(Sorted(Scan(*view)), "1:a 2:b");
-    EXPECT_EQ(process.Fresh(), "2:b");
-  });
-}
-
 }  // namespace
 }  // namespace javelin::memwal

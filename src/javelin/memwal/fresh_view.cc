@@ -2,6 +2,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/memwal/fresh_view_internal.h"
+#include "javelin/memwal/seen_tables_internal.h"
 #include "javelin/memwal/shard_listing.h"
 #include "javelin/memwal/sources_internal.h"
 #include "javelin/memwal/writer_registry.h"
@@ -48,20 +49,53 @@ arrow::Result<std::vector<ShardMemory>> ReadMemory(const std::vector<std::shared
   return shards;
 }
 
+using ManifestStores = std::map<Uuid, std::shared_ptr<ShardManifestStore>>;
+
 // Step 2: the manifests of all shards of the table. That of a shard in memory comes from its writer's store, which
-// knows the writer's own commits without a request; nobody else's store may answer from what it has seen earlier.
+// knows the writer's own commits without a request; those of the others from `readers`, which are asked for what is
+// newer than they know and get a new store for each shard that they lack.
 arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& registry,
-                                       const std::vector<ShardMemory>& memory) {
+                                       const std::vector<ShardMemory>& memory, ManifestStores* readers) {
   ARROW_ASSIGN_OR_RAISE(const auto shards, ListShards(dataset));
   Manifests manifests;
   for (const Uuid& shard : shards) {
     const bool live = FindMemory(memory, shard) != nullptr;
-    ARROW_ASSIGN_OR_RAISE(auto manifest,
-                          live ? registry.ManifestStore(dataset.location(), shard)->Latest()
-                               : registry.ReaderManifestStore(dataset.location(), shard)->RefreshLatest());
+    auto& reader = (*readers)[shard];
+    if (reader == nullptr) reader = registry.ReaderManifestStore(dataset.location(), shard);
+    ARROW_ASSIGN_OR_RAISE(auto manifest, live ? registry.ManifestStore(dataset.location(), shard)->Latest()
+                                              : reader->RefreshLatest());
     if (manifest.has_value()) manifests.push_back(std::move(*manifest));
   }
   return manifests;
+}
+
+struct Found {
+  Manifests manifests;
+  std::shared_ptr<Dataset> base;
+};
+
+// Steps 2 and 3: the manifests, then the base. Where the last view of the session left off, only what is newer is read.
+// What was seen then counts if the base version of then is still there afterwards; otherwise this may be another table.
+arrow::Result<Found> FindNewest(const Dataset& dataset, WriterRegistry& registry,
+                                const std::vector<ShardMemory>& memory) {
+  const auto seen_tables = SeenTables::Of(*dataset.session());
+  const auto seen = seen_tables->Find(dataset.location());
+  const Dataset& known = seen == nullptr ? dataset : *seen->base;
+  ManifestStores readers = seen == nullptr ? ManifestStores() : seen->shards;
+  Found found;
+  bool continues = false;
+  const bool too_early = dataset.session()->runtime().PlantedBug("view.base_before_manifests");
+  const auto early_base = too_early ? known.CheckoutLatest(&continues) : nullptr;
+  ARROW_ASSIGN_OR_RAISE(found.manifests, ReadManifests(dataset, registry, memory, &readers));
+  ARROW_ASSIGN_OR_RAISE(found.base, too_early ? early_base : known.CheckoutLatest(&continues));
+  if (!continues && seen != nullptr && !seen->shards.empty()) {
+    readers.clear();
+    ARROW_ASSIGN_OR_RAISE(found.manifests, ReadManifests(dataset, registry, memory, &readers));
+    ARROW_ASSIGN_OR_RAISE(found.base, found.base->CheckoutLatest(&continues));
+  }
+  if (!continues) readers.clear();
+  seen_tables->Keep(dataset.location(), std::make_shared<const SeenTable>(SeenTable{found.base, std::move(readers)}));
+  return found;
 }
 
 // A writer that was overtaken holds rows and generations that mean nothing any more. It learns of it here.
@@ -256,14 +290,10 @@ arrow::Status CheckSnapshots(const std::vector<ShardSnapshot>& snapshots) {
 arrow::Result<std::shared_ptr<FreshView>> FreshView::Open(const Dataset& dataset) {
   ARROW_RETURN_NOT_OK(dataset.session()->runtime().CheckProcess());
   const auto registry = WriterRegistry::Of(*dataset.session());
-  const auto writers = registry->Writers(dataset.location());
-  ARROW_ASSIGN_OR_RAISE(const auto shards, ReadMemory(writers));
-  const bool too_early = dataset.session()->runtime().PlantedBug("view.base_before_manifests");
-  const auto early_base = too_early ? dataset.CheckoutLatest() : nullptr;
-  ARROW_ASSIGN_OR_RAISE(const Manifests manifests, ReadManifests(dataset, *registry, shards));
-  ARROW_ASSIGN_OR_RAISE(auto base, too_early ? early_base : dataset.CheckoutLatest());
-  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(shards, manifests, std::move(base)));
-  impl->logs = HeldOfLogs(manifests, shards);
+  ARROW_ASSIGN_OR_RAISE(const auto shards, ReadMemory(registry->Writers(dataset.location())));
+  ARROW_ASSIGN_OR_RAISE(const Found found, FindNewest(dataset, *registry, shards));
+  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(shards, found.manifests, found.base));
+  impl->logs = HeldOfLogs(found.manifests, shards);
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 

@@ -1,6 +1,7 @@
 // Reading base and memory as one table: newest wins, deleted rows are gone, nothing is written.
 #include "javelin/memwal/fresh_view.h"
 
+#include "javelin/memwal/compactor.h"
 #include "javelin/memwal/sources_internal.h"
 #include "javelin/memwal/writer_test_world.h"
 
@@ -10,6 +11,7 @@ namespace {
 using namespace test;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 ScanOptions Columns(std::vector<std::string> columns) {
   ScanOptions options;
@@ -438,6 +440,94 @@ TEST(MemoryRows, ColumnsAreMatchedByFieldId) {
         << "a new column under an old name is another column";
     EXPECT_FALSE(take(Evolved({id, arrow::field("text", arrow::int64())}, {0, 1})).ok())
         << "a changed type is no match";
+  });
+}
+
+// ---- requests ----
+
+// Shards with an SSTable each, and nobody who writes to them.
+void PublishShards(World& world, int shards) {
+  world.Run([&](Process& process) {
+    for (int i = 0; i < shards; ++i) {
+      auto writer = Must(process.TryOpen(Eager(), fmt::format("11111111-2222-4333-8444-{:012}", i)));
+      ASSERT_OK(writer->Put({Row(i, fmt::format("shard{}", i))}));
+      ASSERT_OK(writer->Close());
+    }
+  });
+}
+
+std::string Joined(const std::vector<std::string>& requests) { return fmt::format("{}", fmt::join(requests, "\n")); }
+
+TEST(FreshViewRequests, ThreePerShardColdAndOneWarm) {
+  for (const int shards : {0, 1, 3}) {
+    World world;
+    world.CreateTable();
+    PublishShards(world, shards);
+    world.Run([&](Process& process) {
+      const auto table = process.Table();
+      world.Take();
+      const auto first = Must(FreshView::Open(*table));
+      auto requests = world.Take();
+      EXPECT_THAT(requests, SizeIs(2 + 3 * shards)) << Joined(requests);
+      const auto second = Must(FreshView::Open(*table));
+      requests = world.Take();
+      EXPECT_THAT(requests, SizeIs(2 + shards)) << Joined(requests);
+      EXPECT_EQ(second->tiers(), first->tiers());
+      // A handle on an older version is no worse.
+      Must(table->Append(*Must(arrow::RecordBatchReader::Make({Row(100, "base")}))));
+      EXPECT_EQ(Must(Must(FreshView::Open(*table))->CountRows()), shards + 1u);
+      world.Take();
+      Must(FreshView::Open(*table));
+      requests = world.Take();
+      EXPECT_THAT(requests, SizeIs(2 + shards)) << Joined(requests);
+    });
+  }
+}
+
+TEST(FreshViewRequests, WarmViewsSeeWhatOthersDo) {
+  World world;
+  world.CreateTable();
+  PublishShards(world, 1);
+  // A process that looks, and others that write meanwhile: to the shard, to a new one, to the base.
+  world.Run([&](Process& looking) {
+    const auto table = looking.Table();
+    const auto fresh = [&] { return Sorted(Scan(*Must(FreshView::Open(*table)))); };
+    EXPECT_EQ(fresh(), "0:shard0");
+    EXPECT_EQ(fresh(), "0:shard0");
+    const Process other(world.sim.runtime(), world.store);
+    const auto publish = [&](const std::string& shard, const std::string& json) {
+      auto writer = Must(other.TryOpen(Eager(), shard));
+      ASSERT_OK(writer->Put({Rows(json)}));
+      ASSERT_OK(writer->Close());
+    };
+    publish("11111111-2222-4333-8444-000000000000", R"([[0, "newer"], [5, "more"]])");
+    EXPECT_EQ(fresh(), "0:newer 5:more");
+    publish("22222222-2222-4333-8444-000000000000", R"([[7, "new"]])");
+    EXPECT_EQ(fresh(), "0:newer 5:more 7:new");
+    ASSERT_OK(CompactShards(*other.Table()).status());
+    EXPECT_EQ(fresh(), "0:newer 5:more 7:new");
+    publish("22222222-2222-4333-8444-000000000000", R"([[7, "newest"]])");
+    EXPECT_EQ(fresh(), "0:newer 5:more 7:newest");
+  });
+}
+
+// The same calls in the same order may end at the same versions: what was seen of the table before counts no more.
+TEST(FreshViewRequests, ATableThatWasMadeAnewIsReadAsItIs) {
+  World world;
+  world.CreateTable();
+  PublishShards(world, 2);
+  world.Run([&](Process& looking) {
+    const auto table = looking.Table();
+    EXPECT_EQ(Sorted(Scan(*Must(FreshView::Open(*table)))), "0:shard0 1:shard1");
+    EXPECT_EQ(Sorted(Scan(*Must(FreshView::Open(*table)))), "0:shard0 1:shard1");
+    for (const auto& [key, bytes] : world.Objects()) ASSERT_OK(world.store->raw().Delete(key));
+    const Process other(world.sim.runtime(), world.store);
+    other.Create(KeyedSchema(), "[]", {});
+    auto writer = Must(other.TryOpen(Eager(), "11111111-2222-4333-8444-000000000001"));
+    ASSERT_OK(writer->Put({Row(9, "other")}));
+    ASSERT_OK(writer->Close());
+    EXPECT_EQ(Sorted(Scan(*Must(FreshView::Open(*table)))), "9:other");
+    EXPECT_EQ(Sorted(Scan(*Must(FreshView::Open(*table)))), "9:other");
   });
 }
 

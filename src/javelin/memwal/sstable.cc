@@ -1,5 +1,7 @@
 #include "javelin/memwal/sstable.h"
 
+#include <numeric>
+
 #include "javelin/base/error.h"
 #include "javelin/index/key_encoding.h"
 #include "javelin/memwal/shard_schemas.h"
@@ -98,44 +100,99 @@ arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::GetKeys(const std::
   }
   auto keys = LoadKeys(key);
   if (!keys.ok()) return In(keys.status());
+  return KeepKeys(*std::move(keys));
+}
+
+bool SsTable::HasKeys() const {
   std::lock_guard lock(mutex_);
-  if (keys_ == nullptr) keys_ = *std::move(keys);
+  return keys_ != nullptr;
+}
+
+std::shared_ptr<const SsTable::Keys> SsTable::KeepKeys(std::shared_ptr<const Keys> keys) const {
+  std::lock_guard lock(mutex_);
+  if (keys_ == nullptr) keys_ = std::move(keys);
   return keys_;
 }
 
-arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::LoadKeys(const std::vector<file::Field>& key) const {
+// The columns that keys are made of, and the marker of deletions behind them.
+struct SsTable::KeyColumns {
+  std::vector<file::Field> fields;
+  file::ColumnOfField places;  // with those of all other columns
+  index::KeyEncoder encoder;
+};
+
+arrow::Result<SsTable::KeyColumns> SsTable::FindKeyColumns(const std::vector<file::Field>& key) const {
   ARROW_RETURN_NOT_OK(CheckTypes(file::Schema(key, {})));
-  std::vector<file::Field> fields = key;
   std::vector<std::shared_ptr<arrow::DataType>> types;
   for (const file::Field& field : key) {
     if (!columns_.contains(field.id)) return Corruption("the key column '{}' is missing", field.name);
     types.push_back(field.type);
   }
+  ARROW_ASSIGN_OR_RAISE(auto encoder, index::KeyEncoder::Make(std::move(types)));
+  KeyColumns columns{key, columns_, std::move(encoder)};
   file::Field tombstone;
-  tombstone.id = FieldId(std::numeric_limits<int32_t>::max());  // which no key column has
+  tombstone.id = FieldId(std::numeric_limits<int32_t>::max());  // which no column of a table has
   tombstone.name = std::string(kTombstoneColumn);
   tombstone.logical_type = "bool";
   tombstone.type = arrow::boolean();
-  file::ColumnOfField places = columns_;
-  places.emplace(tombstone.id, tombstone_column_);
-  fields.push_back(std::move(tombstone));
-  const file::Schema columns(std::move(fields), {});
-  ARROW_ASSIGN_OR_RAISE(const auto encoder, index::KeyEncoder::Make(std::move(types)));
+  columns.places.emplace(tombstone.id, tombstone_column_);
+  columns.fields.push_back(std::move(tombstone));
+  return columns;
+}
+
+arrow::Status SsTable::AddKeys(const KeyColumns& columns, const arrow::ArrayVector& values, Keys* keys) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i]->null_count() > 0) return Corruption("null in column '{}'", columns.fields[i].name);
+  }
+  std::vector<std::string> encoded;
+  ARROW_RETURN_NOT_OK(columns.encoder.Encode({values.begin(), values.end() - 1}, &encoded));
+  for (const std::string& bytes : encoded) ARROW_RETURN_NOT_OK(keys->index.Add(bytes));
+  const auto& marks = static_cast<const arrow::BooleanArray&>(*values.back());
+  for (int64_t i = 0; i < marks.length(); ++i) keys->tombstones.push_back(marks.Value(i));
+  return arrow::Status::OK();
+}
+
+arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::LoadKeys(const std::vector<file::Field>& key) const {
+  ARROW_ASSIGN_OR_RAISE(const KeyColumns columns, FindKeyColumns(key));
+  const file::Schema schema(columns.fields, {});
   auto keys = std::make_shared<Keys>();
   for (uint64_t first = 0; first < num_rows(); first += kKeyRowsAtOnce) {
     const uint64_t count = std::min(kKeyRowsAtOnce, num_rows() - first);
-    ARROW_ASSIGN_OR_RAISE(const auto rows, file_->Read(columns, places, first, count));
-    const auto values = rows->columns();
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (values[i]->null_count() > 0) return Corruption("null in column '{}'", columns.fields()[i].name);
-    }
-    std::vector<std::string> encoded;
-    ARROW_RETURN_NOT_OK(encoder.Encode({values.begin(), values.end() - 1}, &encoded));
-    for (const std::string& bytes : encoded) ARROW_RETURN_NOT_OK(keys->index.Add(bytes));
-    const auto& marks = static_cast<const arrow::BooleanArray&>(*values.back());
-    for (int64_t i = 0; i < marks.length(); ++i) keys->tombstones.push_back(marks.Value(i));
+    ARROW_ASSIGN_OR_RAISE(const auto rows, file_->Read(schema, columns.places, first, count));
+    ARROW_RETURN_NOT_OK(AddKeys(columns, rows->columns(), keys.get()));
   }
   return keys;
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::ReadWithKeys(const file::Schema& columns,
+                                                                         const std::vector<file::Field>& key) const {
+  if (HasKeys()) return Read(columns, 0, num_rows());
+  auto rows = LoadRowsWithKeys(columns, key);
+  if (!rows.ok()) return In(rows.status());
+  return rows;
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::LoadRowsWithKeys(
+    const file::Schema& columns, const std::vector<file::Field>& key) const {
+  ARROW_RETURN_NOT_OK(CheckTypes(columns));
+  ARROW_ASSIGN_OR_RAISE(const KeyColumns key_columns, FindKeyColumns(key));
+  std::vector<file::Field> fields = AllNullable(columns).fields();
+  std::vector<int> shown(fields.size());
+  std::iota(shown.begin(), shown.end(), 0);
+  std::vector<int> of_key;
+  for (const file::Field& field : key_columns.fields) {
+    const auto known = std::find_if(fields.begin(), fields.end(), [&](const auto& other) { return other.id == field.id; });
+    of_key.push_back(static_cast<int>(known - fields.begin()));
+    if (known == fields.end()) fields.push_back(field);
+  }
+  ARROW_ASSIGN_OR_RAISE(const auto rows, file_->Read(file::Schema(std::move(fields), columns.metadata()),
+                                                     key_columns.places, 0, num_rows()));
+  arrow::ArrayVector values;
+  for (const int column : of_key) values.push_back(rows->column(column));
+  auto keys = std::make_shared<Keys>();
+  ARROW_RETURN_NOT_OK(AddKeys(key_columns, values, keys.get()));
+  KeepKeys(std::move(keys));
+  return rows->SelectColumns(shown);
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::Read(const file::Schema& columns, uint64_t first,
@@ -151,9 +208,9 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::Take(const file::Sch
 }
 
 uint64_t SsTable::memory_bytes() const {
-  constexpr uint64_t kReader = 64u << 10;  // the tail of the data file
+  const uint64_t file = file_->memory_bytes();
   std::lock_guard lock(mutex_);
-  return kReader + (keys_ == nullptr ? 0 : keys_->index.memory_bytes() + keys_->tombstones.size() / 8);
+  return file + (keys_ == nullptr ? 0 : keys_->index.memory_bytes() + keys_->tombstones.size() / 8);
 }
 
 }  // namespace javelin::memwal

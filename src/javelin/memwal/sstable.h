@@ -51,6 +51,10 @@ class SsTable {
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(const file::Schema& columns,
                                                           std::span<const uint64_t> rows) const;
 
+  // All rows, and the keys as GetKeys, in one read where the keys are not here yet.
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadWithKeys(const file::Schema& columns,
+                                                                  const std::vector<file::Field>& key) const;
+
   // Memory that it holds now.
   uint64_t memory_bytes() const;
 
@@ -58,7 +62,14 @@ class SsTable {
   SsTable(const Resources& resources, std::shared_ptr<ObjectStore> store, std::string folder)
       : resources_(resources), store_(std::move(store)), folder_(std::move(folder)), mutex_(*resources_.runtime) {}
   arrow::Status Load();
+  struct KeyColumns;
+  arrow::Result<KeyColumns> FindKeyColumns(const std::vector<file::Field>& key) const;
+  static arrow::Status AddKeys(const KeyColumns& columns, const arrow::ArrayVector& values, Keys* keys);
   arrow::Result<std::shared_ptr<const Keys>> LoadKeys(const std::vector<file::Field>& key) const;
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> LoadRowsWithKeys(const file::Schema& columns,
+                                                                      const std::vector<file::Field>& key) const;
+  bool HasKeys() const;
+  std::shared_ptr<const Keys> KeepKeys(std::shared_ptr<const Keys> keys) const;
   arrow::Status In(const arrow::Status& status) const;
   arrow::Status CheckTypes(const file::Schema& columns) const;
 

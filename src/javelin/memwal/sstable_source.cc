@@ -37,9 +37,15 @@ class SsTableSource final : public query::Source {
       const uint64_t by_bytes = state->scan.batch_bytes / std::max<uint64_t>(1, table.bytes_per_row());
       const uint64_t count = std::min(table.num_rows() - state->row, std::max(state->scan.batch_rows, by_bytes));
       const uint64_t first = std::exchange(state->row, state->row + count);
+      BatchPtr rows;
+      if (!key_.empty() && count == table.num_rows()) {
+        ARROW_ASSIGN_OR_RAISE(rows, table.ReadWithKeys(state->scan.columns, key_));
+      }
       ARROW_ASSIGN_OR_RAISE(const auto keep, LiveRows(table, first, count, state->scan.newer));
       if (std::find(keep.begin(), keep.end(), true) == keep.end()) return arrow::RecordBatch::MakeEmpty(schema);
-      ARROW_ASSIGN_OR_RAISE(const auto rows, table.Read(state->scan.columns, first, count));
+      if (rows == nullptr) {
+        ARROW_ASSIGN_OR_RAISE(rows, table.Read(state->scan.columns, first, count));
+      }
       ARROW_ASSIGN_OR_RAISE(const auto live, query::KeepRows(rows, keep));
       return query::WithNullColumns(*live, schema);
     };

@@ -61,12 +61,59 @@ arrow::Result<LoadedManifest> LoadFrom(const StoreLocation& table, const std::st
     return Corruption("manifest '{}' says that it is version {}", object, decoded->manifest.version);
   }
   return LoadedManifest{std::make_shared<const Manifest>(std::move(decoded->manifest)), name.scheme,
-                        std::move(decoded->transaction)};
+                        std::move(decoded->transaction), {}};
 }
 
 arrow::Status NoSuchVersion(const StoreLocation& table, TableVersion version) {
   return MakeError(ErrorKind::kNotFound, fmt::format("table '{}' has no version {}", table.uri, version),
                    {{"version", fmt::format("{}", version)}});
+}
+
+// A manifest as a listing shows it.
+struct ListedManifest {
+  ManifestName name;
+  std::string identity;
+};
+
+// Stores without etags know when an object was made.
+std::string IdentityOf(const ObjectInfo& object) {
+  return object.etag.empty() ? fmt::format("{} {}", object.size, object.modified_ns) : object.etag;
+}
+
+// All of them, newest first; empty if there is no table.
+arrow::Result<std::vector<ListedManifest>> ListManifests(const StoreLocation& table) {
+  ARROW_ASSIGN_OR_RAISE(const ListPage page,
+                        ListAll(*table.store, {.prefix = TableKey(table, kVersionsFolder), .recursive = false}));
+  std::vector<ListedManifest> manifests;
+  for (const ObjectInfo& object : page.objects) {
+    if (const auto name = ParseKey(table, object.key)) manifests.push_back({*name, IdentityOf(object)});
+  }
+  for (const ListedManifest& manifest : manifests) {
+    if (manifest.name.scheme != manifests.front().name.scheme) return MixedSchemes(table);
+  }
+  std::sort(manifests.begin(), manifests.end(),
+            [](const auto& a, const auto& b) { return a.name.version > b.name.version; });
+  return manifests;
+}
+
+// The newest first and some that follow it, in one request where the store lists in order. NotFound: there is none.
+arrow::Result<std::vector<ListedManifest>> ListNewest(const StoreLocation& table) {
+  if (table.store->lists_in_order()) {
+    ListRequest request{.prefix = TableKey(table, kVersionsFolder), .recursive = false, .max_keys = kFirstPageKeys};
+    ARROW_ASSIGN_OR_RAISE(const ListPage page, table.store->List(request));
+    std::vector<ListedManifest> manifests;
+    for (const ObjectInfo& object : page.objects) {
+      const auto name = ParseKey(table, object.key);
+      if (!name) continue;
+      if (name->scheme == NamingScheme::kV1) break;  // V1 names do not sort by version
+      manifests.push_back({*name, IdentityOf(object)});
+    }
+    if (!manifests.empty()) return manifests;
+    if (page.objects.empty() && page.next_page_token.empty()) return NoVersion(table);
+  }
+  ARROW_ASSIGN_OR_RAISE(auto manifests, ListManifests(table));
+  if (manifests.empty()) return NoVersion(table);
+  return manifests;
 }
 
 // Says which older version can still be opened.
@@ -114,33 +161,14 @@ std::string ManifestKey(const StoreLocation& table, const ManifestName& name) {
 }
 
 arrow::Result<ManifestName> FindLatestVersion(const StoreLocation& table) {
-  if (table.store->lists_in_order()) {
-    ListRequest request{.prefix = TableKey(table, kVersionsFolder), .recursive = false, .max_keys = kFirstPageKeys};
-    ARROW_ASSIGN_OR_RAISE(const ListPage page, table.store->List(request));
-    for (const ObjectInfo& object : page.objects) {
-      const std::optional<ManifestName> name = ParseKey(table, object.key);
-      if (name && name->scheme == NamingScheme::kV2) return *name;
-      if (name) break;  // V1 names do not sort by version
-    }
-    if (page.objects.empty() && page.next_page_token.empty()) return NoVersion(table);
-  }
-  ARROW_ASSIGN_OR_RAISE(const std::vector<ManifestName> versions, ListVersions(table));
-  if (versions.empty()) return NoVersion(table);
-  return versions.back();
+  ARROW_ASSIGN_OR_RAISE(const std::vector<ListedManifest> newest, ListNewest(table));
+  return newest.front().name;
 }
 
 arrow::Result<std::vector<ManifestName>> ListVersions(const StoreLocation& table) {
-  ARROW_ASSIGN_OR_RAISE(const ListPage page,
-                        ListAll(*table.store, {.prefix = TableKey(table, kVersionsFolder), .recursive = false}));
+  ARROW_ASSIGN_OR_RAISE(const std::vector<ListedManifest> listed, ListManifests(table));
   std::vector<ManifestName> versions;
-  for (const ObjectInfo& object : page.objects) {
-    if (const std::optional<ManifestName> name = ParseKey(table, object.key)) versions.push_back(*name);
-  }
-  for (const ManifestName& name : versions) {
-    if (name.scheme != versions.front().scheme) return MixedSchemes(table);
-  }
-  std::sort(versions.begin(), versions.end(),
-            [](const ManifestName& a, const ManifestName& b) { return a.version < b.version; });
+  for (auto manifest = listed.rbegin(); manifest != listed.rend(); ++manifest) versions.push_back(manifest->name);
   return versions;
 }
 
@@ -160,10 +188,20 @@ arrow::Result<LoadedManifest> LoadVersion(const StoreLocation& table, TableVersi
                                                         : loaded;
 }
 
-arrow::Result<LoadedManifest> LoadLatestVersion(const StoreLocation& table) {
-  ARROW_ASSIGN_OR_RAISE(const ManifestName latest, FindLatestVersion(table));
+arrow::Result<LoadedManifest> LoadLatestVersion(const StoreLocation& table, const LoadedManifest* known,
+                                                bool* known_is_there) {
+  ARROW_ASSIGN_OR_RAISE(const std::vector<ListedManifest> newest, ListNewest(table));
+  const auto is_known = [&](const ListedManifest& listed) {
+    return known != nullptr && !known->identity.empty() && listed.identity == known->identity &&
+           listed.name == ManifestName{known->manifest->version, known->scheme};
+  };
+  if (known_is_there != nullptr) *known_is_there = std::any_of(newest.begin(), newest.end(), is_known);
+  if (is_known(newest.front())) return *known;
+  const ManifestName& latest = newest.front().name;
   auto loaded = LoadVersion(table, latest);
-  return HasKind(loaded.status(), ErrorKind::kCorruption) ? TornLatest(table, latest, loaded.status()) : loaded;
+  if (HasKind(loaded.status(), ErrorKind::kCorruption)) return TornLatest(table, latest, loaded.status());
+  if (loaded.ok()) loaded->identity = newest.front().identity;
+  return loaded;
 }
 
 arrow::Result<Transaction> LoadTransaction(const StoreLocation& table, const LoadedManifest& loaded) {

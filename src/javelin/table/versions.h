@@ -36,6 +36,8 @@ struct LoadedManifest {
   std::shared_ptr<const Manifest> manifest;
   NamingScheme scheme = NamingScheme::kV2;
   std::optional<std::string> transaction;  // encoded, where the manifest file carries it
+  // Of the object as it was listed, the same for as long as nobody puts another in its place; empty: it was not listed.
+  std::string identity;
 };
 
 // Not part of the table's history: never the latest, and nothing can follow it.
@@ -52,8 +54,11 @@ arrow::Result<std::vector<ManifestName>> ListVersions(const StoreLocation& table
 arrow::Result<LoadedManifest> LoadVersion(const StoreLocation& table, const ManifestName& name);
 // By number alone: looks under the V2 name, then the V1 name (a detached version under its own).
 arrow::Result<LoadedManifest> LoadVersion(const StoreLocation& table, TableVersion version);
-// If the newest manifest does not decode: Corruption that also names the last version that does.
-arrow::Result<LoadedManifest> LoadLatestVersion(const StoreLocation& table);
+// If the newest manifest does not decode: Corruption that also names the last version that does. `known`, a version
+// that was listed before, is answered without reading it again if it still is the newest; `*known_is_there` then says
+// whether the listing shows it unchanged, which proves that the table was not removed and made anew since.
+arrow::Result<LoadedManifest> LoadLatestVersion(const StoreLocation& table, const LoadedManifest* known = nullptr,
+                                                bool* known_is_there = nullptr);
 
 // What the commit of this version did; from the manifest file or the transaction's own. NotFound: there is no record.
 arrow::Result<Transaction> LoadTransaction(const StoreLocation& table, const LoadedManifest& loaded);

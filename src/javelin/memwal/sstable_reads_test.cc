@@ -1,0 +1,123 @@
+// Reading SSTables through views: what it asks of the store, exactly, and what it answers.
+#include "javelin/memwal/writer_test_world.h"
+
+namespace javelin::memwal {
+namespace {
+
+using namespace test;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// Rows [first, first + count) with texts that do not compress to nothing, 100 bytes each.
+std::shared_ptr<arrow::RecordBatch> ManyRows(int64_t first, int64_t count) {
+  SeededRandom random(static_cast<uint64_t>(first));
+  std::string json = "[";
+  for (int64_t id = first; id < first + count; ++id) {
+    std::string text;
+    while (text.size() < 100) text += static_cast<char>('a' + random.Below(26));
+    json += fmt::format("{}[{}, \"{}\"]", id == first ? "" : ", ", id, text);
+  }
+  return Rows(json + "]");
+}
+
+// SSTables of so many rows each, on a base of 10 rows.
+void Publish(World& world, int sstables, int64_t rows_each) {
+  world.Run([&](Process& process) {
+    auto writer = process.Open(Eager());
+    for (int i = 0; i < sstables; ++i) {
+      ASSERT_OK(writer->Put({ManyRows(i * rows_each, rows_each)}));
+      ASSERT_OK(writer->Flush());
+    }
+    ASSERT_OK(writer->Close());
+  });
+}
+
+std::string Joined(const std::vector<std::string>& requests) { return fmt::format("{}", fmt::join(requests, "\n")); }
+
+TEST(SsTableReads, AScanOfSmallOnesTakesTwoRequestsEachColdAndNoneWarm) {
+  for (const int sstables : {1, 4, 16}) {
+    World world;
+    world.CreateTable(R"([[1, "base"], [2, "base"], [5000, "base"]])");
+    Publish(world, sstables, 10);
+    world.Run([&](Process& process) {
+      const auto view = Must(FreshView::Open(*process.Table()));
+      world.Take();
+      EXPECT_EQ(Must(view->CountRows()), sstables * 10u + 1u);
+      const auto cold = world.Take();
+      EXPECT_THAT(cold, SizeIs(2 * sstables + 1)) << Joined(cold);
+      EXPECT_EQ(Collect(view->Scan())->num_rows(), sstables * 10 + 1);
+      const auto warm = world.Take();
+      EXPECT_THAT(warm, SizeIs(0)) << Joined(warm);
+    });
+  }
+}
+
+TEST(SsTableReads, AScanOfLargeOnesTakesThreeRequestsEachColdAndOneWarm) {
+  for (const int sstables : {1, 4}) {
+    World world;
+    world.CreateTable(R"([[1, "base"], [2, "base"], [500000, "base"]])");
+    Publish(world, sstables, 3'000);
+    world.Run([&](Process& process) {
+      const auto view = Must(FreshView::Open(*process.Table()));
+      world.Take();
+      EXPECT_EQ(Collect(view->Scan())->num_rows(), sstables * 3'000 + 1);
+      const auto cold = world.Take();
+      EXPECT_THAT(cold, SizeIs(3 * sstables + 1)) << Joined(cold);
+      EXPECT_EQ(Collect(view->Scan())->num_rows(), sstables * 3'000 + 1);
+      const auto warm = world.Take();
+      EXPECT_THAT(warm, SizeIs(sstables)) << Joined(warm);
+    });
+  }
+}
+
+// Reads of SSTables that a session has open cost nothing but the rows.
+TEST(SsTableReads, TwoRequestsColdAndNoneForKeysWarm) {
+  World world;
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    auto writer = process.Open();
+    ASSERT_OK(writer->Put({Rows(R"([[1, "a"], [2, "b"]])")}));
+    ASSERT_OK(writer->Close());
+  });
+  world.Run([&](Process& process) {
+    const auto view = Must(FreshView::Open(*process.Table()));
+    world.Take();
+    EXPECT_EQ(Text(*Must(view->Get(*Keys("[[2]]")))), "2:b");
+    EXPECT_THAT(world.Take("_gen_1"), SizeIs(2)) << "manifest, data file";
+    EXPECT_EQ(Text(*Must(view->Get(*Keys("[[1]]")))), "1:a");
+    EXPECT_THAT(world.Take("_gen_1"), IsEmpty());
+    EXPECT_EQ(Sorted(Scan(*view)), "1:a 2:b");
+    EXPECT_THAT(world.Take("_gen_1"), IsEmpty());
+  });
+}
+
+TEST(SsTableReads, WithoutAKeyEveryRowCounts) {
+  World world;
+  world.CreateTable(R"([[1, "base"]])", {}, KeylessSchema());
+  world.Run([&](Process& process) {
+    auto writer = process.Open();
+    ASSERT_OK(writer->Put({Rows(R"([[1, "a"], [1, "b"]])")}));
+    ASSERT_OK(writer->Flush());
+    ASSERT_OK(writer->Put({Row(1, "c")}));
+    EXPECT_EQ(process.Fresh(), "1:a 1:b 1:base 1:c");
+    EXPECT_EQ(Must(Must(FreshView::Open(*process.Table()))->CountRows()), 4u);
+  });
+}
+
+// A view stays what it was while the MemTables under it become SSTables.
+TEST(SsTableReads, AViewOutlivesTheFlushOfItsRows) {
+  World world;
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    auto writer = process.Open();
+    ASSERT_OK(writer->Put({Rows(R"([[1, "a"], [2, "b"]])")}));
+    const auto view = Must(FreshView::Open(*process.Table()));
+    ASSERT_OK(writer->Delete({Keys("[[1]]")}));
+    ASSERT_OK(writer->Close());
+    EXPECT_EQ(Sorted(Scan(*view)), "1:a 2:b");
+    EXPECT_EQ(process.Fresh(), "2:b");
+  });
+}
+
+}  // namespace
+}  // namespace javelin::memwal
