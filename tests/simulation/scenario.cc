@@ -14,10 +14,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// A close may wait for dozens of flushes, each of dozens of requests, of which any takes up to 20 s where it has a
+// fault.
+constexpr Duration kWaitLimit = std::chrono::hours(3);
+
 class Scenario {
  public:
   Scenario(uint64_t seed, const ScenarioOptions& options)
-      : world_(seed, {.log = options.log}, {}), random_(seed, /*stream=*/77) {
+      : world_(seed, {.wait_limit = kWaitLimit, .log = options.log}, {}), random_(seed, /*stream=*/77) {
     if (!options.planted_bug.empty()) world_.simulation.PlantBug(options.planted_bug);
   }
 

@@ -62,8 +62,8 @@ arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& r
     const bool live = FindMemory(memory, shard) != nullptr;
     auto& reader = (*readers)[shard];
     if (reader == nullptr) reader = registry.ReaderManifestStore(dataset.location(), shard);
-    ARROW_ASSIGN_OR_RAISE(auto manifest, live ? registry.ManifestStore(dataset.location(), shard)->Latest()
-                                              : reader->RefreshLatest());
+    ARROW_ASSIGN_OR_RAISE(auto manifest,
+                          live ? registry.ManifestStore(dataset.location(), shard)->Latest() : reader->RefreshLatest());
     if (manifest.has_value()) manifests.push_back(std::move(*manifest));
   }
   return manifests;

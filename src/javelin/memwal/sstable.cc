@@ -181,7 +181,8 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::LoadRowsWithKeys(
   std::iota(shown.begin(), shown.end(), 0);
   std::vector<int> of_key;
   for (const file::Field& field : key_columns.fields) {
-    const auto known = std::find_if(fields.begin(), fields.end(), [&](const auto& other) { return other.id == field.id; });
+    const auto known =
+        std::find_if(fields.begin(), fields.end(), [&](const auto& other) { return other.id == field.id; });
     of_key.push_back(static_cast<int>(known - fields.begin()));
     if (known == fields.end()) fields.push_back(field);
   }

@@ -72,7 +72,8 @@ TEST_F(ObjectCacheTest, AnotherStoreHasOtherObjects) {
 }
 
 TEST_F(ObjectCacheTest, FailuresAreNotKept) {
-  const auto refused = cache_.Get(store_, "a", []() -> arrow::Result<std::shared_ptr<Thing>> { return NotFound("none"); });
+  const auto refused =
+      cache_.Get(store_, "a", []() -> arrow::Result<std::shared_ptr<Thing>> { return NotFound("none"); });
   EXPECT_TRUE(HasKind(refused.status(), ErrorKind::kNotFound));
   EXPECT_EQ(cache_.Find(store_, "a"), nullptr);
   EXPECT_EQ(Get("a")->text, "a");

@@ -60,8 +60,8 @@ arrow::Result<LoadedManifest> LoadFrom(const StoreLocation& table, const std::st
   if (decoded->manifest.version != name.version) {
     return Corruption("manifest '{}' says that it is version {}", object, decoded->manifest.version);
   }
-  return LoadedManifest{std::make_shared<const Manifest>(std::move(decoded->manifest)), name.scheme,
-                        std::move(decoded->transaction), {}};
+  return LoadedManifest{
+      std::make_shared<const Manifest>(std::move(decoded->manifest)), name.scheme, std::move(decoded->transaction), {}};
 }
 
 arrow::Status NoSuchVersion(const StoreLocation& table, TableVersion version) {
