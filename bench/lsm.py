@@ -2,7 +2,7 @@
 
 One table of 50,000 rows with five SSTables of 5,000 rows on top, half of whose keys are in the base; both libraries read the
 same files. A lookup is of a key in the newest SSTable that holds it, with view and planner made beforehand, as a service
-would have them. For the compaction each side gets a copy; the peer's is a merge_insert of what its own scanner reads.
+would have them. For each compaction a side gets a copy of its own; the peer's is a merge_insert of what its own scanner reads.
 Goals: lookup 10x (aim 100x), scan 1x (aim 2x), compaction 1x (aim 3x).
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path
 import pyarrow as pa
 
 BASE_ROWS, SSTABLES, ROWS_EACH = 50_000, 5, 5_000
-LOOKUPS, REPEATS = 300, 5
+LOOKUPS, REPEATS, COMPACTIONS = 300, 5, 5
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False, metadata={"lance-schema:unenforced-primary-key": "true"}),
                     pa.field("text", pa.string()), pa.field("vector", pa.list_(pa.float32(), 32))])
 
@@ -98,7 +98,20 @@ def snapshot_of(lance, uri, shard):
     return snapshot
 
 
-def peer_main(uri, shard, copy):
+def peer_compact(lance, shard, copy):
+    started = time.perf_counter()
+    target = lance.dataset(copy)
+    folders = [next(Path(copy, "_mem_wal", shard).glob(f"*_gen_{generation}")) for generation in range(1, SSTABLES + 1)]
+    # Its scanner cannot leave the base out, so the newest row of each key is found by hand.
+    table = pa.concat_tables(lance.dataset(str(folder)).to_table(columns=SCHEMA.names) for folder in folders)
+    table = table.filter(newest_of(table))
+    marks = [lance.mem_wal.CompactedSsTable(shard, SSTABLES)]
+    (target.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+     .mark_sstables_as_compacted(marks).execute(table.cast(SCHEMA)))
+    return time.perf_counter() - started
+
+
+def peer_main(uri, shard, copies):
     import lance
     import lance.mem_wal
 
@@ -112,17 +125,9 @@ def peer_main(uri, shard, copy):
         times.append(time.perf_counter() - started)
         assert found["id"].to_pylist() == [key]
     scan = median_of(lambda: lance.mem_wal.LsmScanner.from_snapshots(dataset, [snapshot]).to_table())
-    started = time.perf_counter()
-    target = lance.dataset(copy)
-    folders = [next(Path(copy, "_mem_wal", shard).glob(f"*_gen_{generation}")) for generation in range(1, SSTABLES + 1)]
-    # Its scanner cannot leave the base out, so the newest row of each key is found by hand.
-    table = pa.concat_tables(lance.dataset(str(folder)).to_table(columns=SCHEMA.names) for folder in folders)
-    table = table.filter(newest_of(table))
-    marks = [lance.mem_wal.CompactedSsTable(shard, SSTABLES)]
-    (target.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-     .mark_sstables_as_compacted(marks).execute(table.cast(SCHEMA)))
-    print(json.dumps({"lookup": statistics.median(times), "scan": scan, "compaction": time.perf_counter() - started,
-                      "rows": lance.dataset(copy).count_rows()}))
+    compactions = [peer_compact(lance, shard, copy) for copy in copies]
+    print(json.dumps({"lookup": statistics.median(times), "scan": scan, "compaction": statistics.median(compactions),
+                      "rows": lance.dataset(copies[-1]).count_rows()}))
 
 
 def newest_of(table):
@@ -143,10 +148,10 @@ def run(report):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         uri, shard, expected = build(javelin, folder)
-        copies = [str(folder / f"copy{number}.lance") for number in range(2)]
+        copies = [str(folder / f"copy{number}.lance") for number in range(2 * COMPACTIONS)]
         for copy in copies:
             shutil.copytree(uri, copy)
-        done = subprocess.run([sys.executable, __file__, uri, shard, copies[0]], capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, __file__, uri, shard, *copies[:COMPACTIONS]], capture_output=True, text=True, check=True)
         peer = json.loads(done.stdout.splitlines()[-1])
         if peer["rows"] != len(expected):
             raise SystemExit(f"the peer's compaction left {peer['rows']} rows, {len(expected)} are right")
@@ -157,12 +162,14 @@ def run(report):
                    goal=1e3 * peer["scan"])
         report.add("the same in a new session", 1e3 * ours["cold_scan"], 1e3 * peer["scan"], "ms", "lower")
         moved = SSTABLES * ROWS_EACH
-        report.add("compaction of 5 SSTables", moved / compact(javelin, copies[1], expected), moved / peer["compaction"], "rows/s",
+        compaction = statistics.median(compact(javelin, copy, expected) for copy in copies[COMPACTIONS:])
+        report.add("compaction of 5 SSTables", moved / compaction, moved / peer["compaction"], "rows/s",
                    "higher", goal=moved / peer["compaction"])
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    for argument in ("uri", "shard", "copy"):
+    for argument in ("uri", "shard"):
         parser.add_argument(argument)
+    parser.add_argument("copies", nargs="+")
     peer_main(**vars(parser.parse_args()))
