@@ -54,7 +54,8 @@ arrow::Status CheckSchema(const arrow::Schema& schema) {
 }
 
 arrow::Result<OffsetSet> DecodeArrowFile(const std::shared_ptr<arrow::Buffer>& bytes, uint64_t physical_rows) {
-  arrow::CappedMemoryPool pool(arrow::default_memory_pool(), MemoryLimit(*bytes, physical_rows));
+  arrow::ProxyMemoryPool own(arrow::default_memory_pool());  // the cap counts all that the pool below it has given out
+  arrow::CappedMemoryPool pool(&own, MemoryLimit(*bytes, physical_rows));
   auto options = arrow::ipc::IpcReadOptions::Defaults();
   options.use_threads = false;
   options.memory_pool = &pool;

@@ -52,6 +52,14 @@ TEST(DeletionFile, ArrowInEveryCompression) {
   }
 }
 
+TEST(DeletionFile, MemoryThatOthersHoldDoesNotCount) {
+  ASSERT_OK_AND_ASSIGN(const auto held, arrow::AllocateBuffer(int64_t{8} << 20));
+  const std::vector<uint32_t> rows(100, 7);
+  const Buffer file = ArrowFile(RowIdSchema(), Offsets(rows), arrow::Compression::ZSTD);
+  ASSERT_OK_AND_ASSIGN(const OffsetSet set, DecodeDeletionFile(Entry(DeletionFileType::kArrowArray), file, 100));
+  EXPECT_EQ(set, OffsetSet::FromUnsorted(rows));
+}
+
 TEST(DeletionFile, Roaring) {
   OffsetSet rows;
   rows.Append(5, 9000);
