@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional
 from . import errors
 
 _LARGEST = 2**63 - 1
+_MOST_SECONDS = 10**9
 
 
 def whole_number(name: str, value: Any, least: int = 0, most: int = _LARGEST) -> int:
@@ -27,6 +28,17 @@ def whole_number(name: str, value: Any, least: int = 0, most: int = _LARGEST) ->
 
 def optional_whole_number(name: str, value: Any, least: int = 0) -> Optional[int]:
     return None if value is None else whole_number(name, value, least)
+
+
+def seconds(name: str, value: Any) -> Optional[float]:
+    """A number of seconds as a float; None stays None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number of seconds, got {type(value).__name__}")
+    if not 0 <= value <= _MOST_SECONDS:
+        raise errors.InvalidInput(f"{name} must be from 0 to {_MOST_SECONDS} seconds, got {value}")
+    return float(value)
 
 
 def column_names(columns: Any) -> Optional[List[str]]:

@@ -126,7 +126,7 @@ OURS: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         "LanceDataset.compact_shards": ("shard", "max_bytes", "dry_run", "retired_grace"),
         "LanceDataset.seal_shard": ("shard_id",),
         "LanceDataset.unseal_shard": ("shard_id",),
-        "LanceDataset.fresh": (),
+        "LanceDataset.fresh": ("max_staleness",),
         "LanceScanner.__arrow_c_stream__": ("requested_schema",),
         "FreshView.schema": (),
         "FreshView.version": (),

@@ -547,15 +547,19 @@ class LanceDataset:
         )
         return {"version": self.version, "shards": shards}
 
-    def fresh(self) -> FreshView:
+    def fresh(self, *, max_staleness: Optional[float] = None) -> FreshView:
         """A view over the newest version of the table and what its shards hold above it, live writers of this session
         included. Rows that lie only in the log of another process, or of a writer that was killed, are not in it:
         :meth:`FreshView.unseen_log_entries` tells how much that is.
 
-        Raises :class:`javelin.errors.NotSupported` if a shard has published rows that cannot be read yet, and
-        :class:`javelin.errors.Fenced` if a writer of this session has failed or was overtaken; close that one to read on.
+        With `max_staleness`, in seconds, a view that this session took at most that long ago will do, which asks the store for
+        nothing; while a writer of the table is open in the session, a new one is taken all the same.
+
+        Raises :class:`javelin.errors.NotSupported` if the columns or the key of the table were changed in a way that a writer of
+        this session cannot follow, and :class:`javelin.errors.Fenced` if one has failed or was overtaken; close it to read on.
+        A view whose SSTables were compacted and collected since raises :class:`javelin.errors.NotFound` when it is read.
         """
-        return FreshView(self)
+        return FreshView(self, max_staleness)
 
 
 def _reopen(uri: str, version: int, storage_options: Dict[str, str]) -> LanceDataset:

@@ -22,9 +22,9 @@ class FreshView:
     threads.
     """
 
-    def __init__(self, dataset: "LanceDataset") -> None:
+    def __init__(self, dataset: "LanceDataset", max_staleness: Optional[float] = None) -> None:
         self._dataset = dataset
-        self._core = _core.open_fresh_view(dataset._core)
+        self._core = _core.open_fresh_view(dataset._core, _arguments.seconds("max_staleness", max_staleness))
 
     def __repr__(self) -> str:
         try:

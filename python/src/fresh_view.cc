@@ -17,9 +17,12 @@ namespace {
 using memwal::FreshView;
 using View = Handle<FreshView>;
 
-View Open(const Handle<Dataset>& self) {
+View Open(const Handle<Dataset>& self, std::optional<double> max_staleness) {
   const Dataset& dataset = *self;
-  return View(self.session(), Unwrap(WithoutGil([&] { return FreshView::Open(dataset); })));
+  memwal::FreshOptions options;
+  if (max_staleness.has_value())
+    options.max_staleness = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*max_staleness));
+  return View(self.session(), Unwrap(WithoutGil([&] { return FreshView::Open(dataset, options); })));
 }
 
 // Shards as Python lists them: id, and generation and folder of each SSTable.
@@ -74,7 +77,7 @@ std::vector<std::string> KeyColumns(const Dataset& dataset) {
 }
 
 void RegisterFreshView(nb::module_& module) {
-  module.def("open_fresh_view", &Open, nb::arg("dataset"));
+  module.def("open_fresh_view", &Open, nb::arg("dataset"), nb::arg("max_staleness").none());
   module.def("open_fresh_view_for_writer", &OpenForWriter, nb::arg("writer"), nb::arg("others"));
   module.def("open_snapshot_view", &OfSnapshots, nb::arg("dataset"), nb::arg("snapshots"));
   nb::class_<View> view(module, "FreshView", "One immutable view over the base table and its shards.");

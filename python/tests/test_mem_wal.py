@@ -482,3 +482,16 @@ def test_a_table_made_anew_at_the_same_place_has_nothing_of_the_old_one(uri, sha
     shutil.rmtree(uri)
     javelin.write_dataset(rows([7]), uri).initialize_mem_wal(unsharded=True)
     assert javelin.dataset(uri).fresh().to_table()["id"].to_pylist() == [7]
+
+
+def test_a_view_may_be_as_old_as_the_caller_allows(uri, shard, table):
+    reader = javelin.dataset(uri, session=javelin.Session())
+    before = reader.fresh(max_staleness=60).count_rows()
+    with table.mem_wal_writer(shard) as writer:
+        writer.put(rows([100]))
+    assert reader.fresh(max_staleness=3600).count_rows() == before
+    assert reader.fresh().count_rows() == before + 1
+    assert reader.fresh(max_staleness=0).count_rows() == before + 1
+    for wrong, error in ((-1, errors.InvalidInput), (float("nan"), errors.InvalidInput), ("1", TypeError), (True, TypeError)):
+        with pytest.raises(error, match="max_staleness"):
+            reader.fresh(max_staleness=wrong)

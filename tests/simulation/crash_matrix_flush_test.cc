@@ -67,13 +67,14 @@ class CrashMatrixFlush : public CrashMatrix {
 };
 
 TEST_F(CrashMatrixFlush, FR1_AFreezeOfWhatWasNotAppendedKeepsAPrefix) {
-  CrashAt("freeze.swapped");
+  const auto crashed = CrashOnceAt("freeze.swapped");
   Process("writer", [](ShardUser& user) {
     ASSERT_TRUE(user.Open(BatchesOfAMemTable(2, NotDurable(seconds(1000)))).ok());
     (void)user.Put({{4}});
     (void)user.Put({{5}});  // fills the MemTable
   });
   Run();
+  ASSERT_TRUE(*crashed);
   EXPECT_EQ(world.LogTip(), 0u);
   EXPECT_EQ(Reopened(), BaseState());
 }
@@ -91,6 +92,10 @@ TEST_F(CrashMatrixFlush, FR2_ReplayRebuildsTheGenerationThatWasFrozen) {
 
 TEST_F(CrashMatrixFlush, FR2_ReplayRebuildsSeveralGenerations) {
   const memwal::WriterOptions options = BatchesOfAMemTable(2);
+  bool held = true;
+  world.simulation.OnSyncPoint("flush.begin", [&](const SyncHit&) {
+    return held ? SyncAction::Fail(Transient("flushes are held")) : SyncAction::Continue();
+  });
   memwal::MemTableStats before, after;
   Process("writer", [&](ShardUser& user) {
     ASSERT_TRUE(user.Open(options).ok());
@@ -99,9 +104,12 @@ TEST_F(CrashMatrixFlush, FR2_ReplayRebuildsSeveralGenerations) {
     user.Drop();
     ASSERT_TRUE(user.Open(Quick()).ok());
     after = user.writer().memtable_stats();
+    held = false;
   });
   Run();
+  held = false;
   EXPECT_EQ(before.generation, 3u);
+  EXPECT_EQ(before.frozen_count, 2u);
   EXPECT_EQ(after.generation, before.generation);
   EXPECT_EQ(after.frozen_count, before.frozen_count);
   EXPECT_EQ(after.row_count, before.row_count);

@@ -130,8 +130,8 @@ arrow::Result<std::shared_ptr<Dataset>> Dataset::Checkout(TableVersion version) 
   return state_->At(std::move(loaded));
 }
 
-arrow::Result<std::shared_ptr<Dataset>> Dataset::CheckoutLatest(bool* continues) const {
-  ARROW_ASSIGN_OR_RAISE(auto loaded, table::LoadLatestVersion(state_->location, &state_->loaded, continues));
+arrow::Result<std::shared_ptr<Dataset>> Dataset::CheckoutLatest() const {
+  ARROW_ASSIGN_OR_RAISE(auto loaded, table::LoadLatestVersion(state_->location, &state_->loaded));
   return state_->At(std::move(loaded));
 }
 

@@ -114,9 +114,8 @@ class Dataset {
   // All versions, oldest first; reads every manifest.
   arrow::Result<std::vector<VersionInfo>> Versions() const;
   arrow::Result<std::shared_ptr<Dataset>> Checkout(TableVersion version) const;
-  // Reads the manifest only if there is a newer one. `*continues`: whether this version is still there unchanged, so
-  // that the table cannot have been removed and made anew since it was read; false also where that is not known.
-  arrow::Result<std::shared_ptr<Dataset>> CheckoutLatest(bool* continues = nullptr) const;
+  // Reads the manifest only if this version is not the newest, or not known to be the same object still.
+  arrow::Result<std::shared_ptr<Dataset>> CheckoutLatest() const;
 
   // Returns when this version / this version with all files of its rows survives a loss of power. A version that
   // another process commits can be read a little before that, and the released peer never waits for it. For those who

@@ -155,12 +155,12 @@ class ShardCompactor {
   arrow::Status CheckFlushed(Generation recorded) {
     ARROW_ASSIGN_OR_RAISE(const auto manifest, manifests_->RefreshLatest());
     if (manifest.has_value() && recorded < manifest->current_generation)
-      return RetryableConflict("shard {}: a flush and another compaction came in between", shard_.ToString());
+      return RetryableConflict("a flush and another compaction came in between");
     return MakeError(
         ErrorKind::kCorruption,
-        fmt::format("shard {}: the table says that it holds generation {}, but none above {} was ever "
-                    "flushed; a mark was set wrong, and readers skip SSTables that it covers",
-                    shard_.ToString(), recorded, manifest.has_value() ? manifest->current_generation.value() - 1 : 0),
+        fmt::format("the table says that it holds generation {}, but none above {} was ever flushed; a mark was set "
+                    "wrong, and readers skip SSTables that it covers",
+                    recorded, manifest.has_value() ? manifest->current_generation.value() - 1 : 0),
         {{"shard", shard_.ToString()}, {"recorded_generation", fmt::to_string(recorded)}});
   }
 
@@ -176,9 +176,9 @@ class ShardCompactor {
 
   arrow::Status Gap(Generation missing, Generation recorded) const {
     return MakeError(ErrorKind::kCorruption,
-                     fmt::format("shard {}: generation {} was flushed, but the shard does not list it and the table "
-                                 "holds only what came up to {}; was the table restored to an older version?",
-                                 shard_.ToString(), missing, recorded),
+                     fmt::format("generation {} was flushed, but the shard does not list it and the table holds only "
+                                 "what came up to {}; was the table restored to an older version?",
+                                 missing, recorded),
                      {{"shard", shard_.ToString()}, {"generation", fmt::to_string(missing)}});
   }
 

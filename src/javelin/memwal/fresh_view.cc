@@ -49,53 +49,25 @@ arrow::Result<std::vector<ShardMemory>> ReadMemory(const std::vector<std::shared
   return shards;
 }
 
-using ManifestStores = std::map<Uuid, std::shared_ptr<ShardManifestStore>>;
-
 // Step 2: the manifests of all shards of the table. That of a shard in memory comes from its writer's store, which
-// knows the writer's own commits without a request; those of the others from `readers`, which are asked for what is
-// newer than they know and get a new store for each shard that they lack.
-arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& registry,
-                                       const std::vector<ShardMemory>& memory, ManifestStores* readers) {
+// knows the writer's own commits without a request. The others are looked up in storage from where the last view of the
+// session found them; that version is read again, because the shard may not be the same one any more.
+arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& registry, const SeenTable* seen,
+                                       const std::vector<ShardMemory>& memory) {
   ARROW_ASSIGN_OR_RAISE(const auto shards, ListShards(dataset));
+  const auto find = [&](const Uuid& shard) -> arrow::Result<std::optional<ShardManifest>> {
+    if (FindMemory(memory, shard) != nullptr) return registry.ManifestStore(dataset.location(), shard)->Latest();
+    const auto reader = registry.ReaderManifestStore(dataset.location(), shard);
+    const auto known = seen == nullptr ? std::map<Uuid, ManifestVersion>::const_iterator() : seen->shards.find(shard);
+    if (seen == nullptr || known == seen->shards.end()) return reader->RefreshLatest();
+    return reader->LatestFrom(known->second);
+  };
   Manifests manifests;
   for (const Uuid& shard : shards) {
-    const bool live = FindMemory(memory, shard) != nullptr;
-    auto& reader = (*readers)[shard];
-    if (reader == nullptr) reader = registry.ReaderManifestStore(dataset.location(), shard);
-    ARROW_ASSIGN_OR_RAISE(auto manifest,
-                          live ? registry.ManifestStore(dataset.location(), shard)->Latest() : reader->RefreshLatest());
+    ARROW_ASSIGN_OR_RAISE(auto manifest, find(shard));
     if (manifest.has_value()) manifests.push_back(std::move(*manifest));
   }
   return manifests;
-}
-
-struct Found {
-  Manifests manifests;
-  std::shared_ptr<Dataset> base;
-};
-
-// Steps 2 and 3: the manifests, then the base. Where the last view of the session left off, only what is newer is read.
-// What was seen then counts if the base version of then is still there afterwards; otherwise this may be another table.
-arrow::Result<Found> FindNewest(const Dataset& dataset, WriterRegistry& registry,
-                                const std::vector<ShardMemory>& memory) {
-  const auto seen_tables = SeenTables::Of(*dataset.session());
-  const auto seen = seen_tables->Find(dataset.location());
-  const Dataset& known = seen == nullptr ? dataset : *seen->base;
-  ManifestStores readers = seen == nullptr ? ManifestStores() : seen->shards;
-  Found found;
-  bool continues = false;
-  const bool too_early = dataset.session()->runtime().PlantedBug("view.base_before_manifests");
-  const auto early_base = too_early ? known.CheckoutLatest(&continues) : nullptr;
-  ARROW_ASSIGN_OR_RAISE(found.manifests, ReadManifests(dataset, registry, memory, &readers));
-  ARROW_ASSIGN_OR_RAISE(found.base, too_early ? early_base : known.CheckoutLatest(&continues));
-  if (!continues && seen != nullptr && !seen->shards.empty()) {
-    readers.clear();
-    ARROW_ASSIGN_OR_RAISE(found.manifests, ReadManifests(dataset, registry, memory, &readers));
-    ARROW_ASSIGN_OR_RAISE(found.base, found.base->CheckoutLatest(&continues));
-  }
-  if (!continues) readers.clear();
-  seen_tables->Keep(dataset.location(), std::make_shared<const SeenTable>(SeenTable{found.base, std::move(readers)}));
-  return found;
 }
 
 // A writer that was overtaken holds rows and generations that mean nothing any more. It learns of it here.
@@ -287,13 +259,28 @@ arrow::Status CheckSnapshots(const std::vector<ShardSnapshot>& snapshots) {
 
 }  // namespace
 
-arrow::Result<std::shared_ptr<FreshView>> FreshView::Open(const Dataset& dataset) {
-  ARROW_RETURN_NOT_OK(dataset.session()->runtime().CheckProcess());
+arrow::Result<std::shared_ptr<FreshView>> FreshView::Open(const Dataset& dataset, const FreshOptions& options) {
+  Runtime& runtime = dataset.session()->runtime();
+  ARROW_RETURN_NOT_OK(runtime.CheckProcess());
   const auto registry = WriterRegistry::Of(*dataset.session());
-  ARROW_ASSIGN_OR_RAISE(const auto shards, ReadMemory(registry->Writers(dataset.location())));
-  ARROW_ASSIGN_OR_RAISE(const Found found, FindNewest(dataset, *registry, shards));
-  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(shards, found.manifests, found.base));
-  impl->logs = HeldOfLogs(found.manifests, shards);
+  const auto writers = registry->Writers(dataset.location());
+  const auto seen_tables = SeenTables::Of(*dataset.session());
+  const auto seen = seen_tables->Find(dataset.location());
+  const TimePoint now = runtime.Now();
+  const bool may_be_old = options.max_staleness.has_value() && writers.empty();
+  if (may_be_old && seen != nullptr && seen->view != nullptr && now - seen->taken_at <= *options.max_staleness)
+    return std::shared_ptr<FreshView>(new FreshView(seen->view));
+  ARROW_ASSIGN_OR_RAISE(const auto shards, ReadMemory(writers));
+  const Dataset& known = seen == nullptr ? dataset : *seen->base;
+  const bool too_early = runtime.PlantedBug("view.base_before_manifests");
+  const auto early_base = too_early ? known.CheckoutLatest() : nullptr;
+  ARROW_ASSIGN_OR_RAISE(const Manifests manifests, ReadManifests(dataset, *registry, seen.get(), shards));
+  ARROW_ASSIGN_OR_RAISE(auto base, too_early ? early_base : known.CheckoutLatest());
+  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(shards, manifests, base));
+  impl->logs = HeldOfLogs(manifests, shards);
+  SeenTable found{std::move(base), {}, shards.empty() ? impl : nullptr, now};
+  for (const ShardManifest& manifest : manifests) found.shards.emplace(manifest.shard_id, manifest.version);
+  seen_tables->Keep(dataset.location(), std::make_shared<const SeenTable>(std::move(found)));
   return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
 }
 

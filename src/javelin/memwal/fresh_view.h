@@ -29,12 +29,18 @@ struct UnseenLog {
   uint64_t entries = 0;  // some may hold no rows: every claim of the shard leaves one
 };
 
+struct FreshOptions {
+  // A view over all shards that this session took at most that long ago will do, and costs no request; while a writer
+  // of the table is open in the session a new one is made all the same. Absent: always a new one.
+  std::optional<Duration> max_staleness;
+};
+
 class FreshView {
  public:
   // Memory first, then shard manifests, then the latest base version (the order in which rows move). Sees the SSTables
   // of all shards and the live writers of this session; rows that lie only in the log of another process are not seen.
   // Fenced: a writer of this session was overtaken. Opens no SSTable yet.
-  static arrow::Result<std::shared_ptr<FreshView>> Open(const Dataset& dataset);
+  static arrow::Result<std::shared_ptr<FreshView>> Open(const Dataset& dataset, const FreshOptions& options = {});
   // The same with just one writer's shard on top of the base, and what others listed of further shards. A snapshot of
   // the writer's own shard counts for nothing: the writer knows better. InvalidInput as in OfSnapshots.
   static arrow::Result<std::shared_ptr<FreshView>> OpenForWriter(const ShardWriter& writer,

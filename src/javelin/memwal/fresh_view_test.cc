@@ -9,6 +9,7 @@ namespace javelin::memwal {
 namespace {
 
 using namespace test;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -239,11 +240,17 @@ TEST(FreshView, TheOwnShardCostsNoManifestRequest) {
   world.CreateTable();
   world.Run([&](Process& process) {
     auto writer = process.Open();
-    ASSERT_OK(writer->Put({Row(2, "a")}));
+    for (int64_t generation = 1; generation <= 3; ++generation) {
+      ASSERT_OK(writer->Put({Row(generation, "a")}));
+      ASSERT_OK(writer->Flush());
+    }
+    ASSERT_OK(writer->Put({Row(4, "a")}));
     const auto table = process.Table();
+    EXPECT_EQ(Must(Must(FreshView::Open(*table))->CountRows()), 4u);
     world.Take();
-    (void)Must(FreshView::Open(*table));
-    for (const auto& request : world.Take("_mem_wal")) EXPECT_THAT(request, HasSubstr("list "));
+    const auto view = Must(FreshView::Open(*table));
+    EXPECT_EQ(Must(view->CountRows()), 4u);
+    EXPECT_THAT(world.Take(), ElementsAre("list table/_mem_wal/", "list table/_versions/"));
   });
 }
 
@@ -458,7 +465,7 @@ void PublishShards(World& world, int shards) {
 
 std::string Joined(const std::vector<std::string>& requests) { return fmt::format("{}", fmt::join(requests, "\n")); }
 
-TEST(FreshViewRequests, ThreePerShardColdAndOneWarm) {
+TEST(FreshViewRequests, ThreePerShardColdAndTwoWarm) {
   for (const int shards : {0, 1, 3}) {
     World world;
     world.CreateTable();
@@ -471,7 +478,7 @@ TEST(FreshViewRequests, ThreePerShardColdAndOneWarm) {
       EXPECT_THAT(requests, SizeIs(2 + 3 * shards)) << Joined(requests);
       const auto second = Must(FreshView::Open(*table));
       requests = world.Take();
-      EXPECT_THAT(requests, SizeIs(2 + shards)) << Joined(requests);
+      EXPECT_THAT(requests, SizeIs(2 + 2 * shards)) << Joined(requests);
       EXPECT_EQ(second->tiers(), first->tiers());
       // A handle on an older version is no worse.
       Must(table->Append(*Must(arrow::RecordBatchReader::Make({Row(100, "base")}))));
@@ -479,7 +486,7 @@ TEST(FreshViewRequests, ThreePerShardColdAndOneWarm) {
       world.Take();
       Must(FreshView::Open(*table));
       requests = world.Take();
-      EXPECT_THAT(requests, SizeIs(2 + shards)) << Joined(requests);
+      EXPECT_THAT(requests, SizeIs(2 + 2 * shards)) << Joined(requests);
     });
   }
 }
@@ -511,6 +518,54 @@ TEST(FreshViewRequests, WarmViewsSeeWhatOthersDo) {
   });
 }
 
+TEST(FreshViewRequests, AViewThatIsOldEnoughCostsNothing) {
+  World world;
+  world.CreateTable();
+  PublishShards(world, 2);
+  world.Run([&](Process& looking) {
+    const auto table = looking.Table();
+    const auto fresh = [&](std::optional<Duration> max_staleness) {
+      return Sorted(Scan(*Must(FreshView::Open(*table, {.max_staleness = max_staleness}))));
+    };
+    using std::chrono::seconds;
+    EXPECT_EQ(fresh(seconds(60)), "0:shard0 1:shard1");
+    const Process other(world.sim.runtime(), world.store);
+    auto writer = Must(other.TryOpen(Eager(), "11111111-2222-4333-8444-000000000000"));
+    ASSERT_OK(writer->Put({Row(7, "newer")}));
+    ASSERT_OK(writer->Close());
+    world.Take();
+    EXPECT_EQ(fresh(seconds(60)), "0:shard0 1:shard1");
+    EXPECT_THAT(world.Take(), IsEmpty());
+    looking.runtime().Sleep(seconds(30));
+    EXPECT_EQ(fresh(seconds(20)), "0:shard0 1:shard1 7:newer") << "the last one is older than that";
+    EXPECT_EQ(fresh(std::nullopt), "0:shard0 1:shard1 7:newer");
+    // Who writes reads what was written.
+    auto own = Must(looking.TryOpen(Eager(), "11111111-2222-4333-8444-000000000001"));
+    ASSERT_OK(own->Put({Row(8, "own")}));
+    EXPECT_EQ(fresh(seconds(60)), "0:shard0 1:shard1 7:newer 8:own");
+    ASSERT_OK(own->Close());
+    EXPECT_EQ(fresh(seconds(60)), "0:shard0 1:shard1 7:newer 8:own");
+  });
+}
+
+TEST(FreshViewRequests, AClosedWriterThatIsStillHeldKeepsNobodyInThePast) {
+  World world;
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    const auto old = process.Open(Eager());
+    ASSERT_OK(old->Put({Row(1, "old")}));
+    ASSERT_OK(old->Close());
+    EXPECT_EQ(process.Fresh(), "1:old");
+    for (const auto& [key, bytes] : world.Objects()) ASSERT_OK(world.store->raw().Delete(key));
+    process.Create(KeyedSchema(), "[]", {});
+    const auto writer = process.Open(Eager());
+    EXPECT_EQ(Must(writer->Manifest()).version, ManifestVersion(1));
+    ASSERT_OK(writer->Put({Row(2, "new")}));
+    ASSERT_OK(writer->Close());
+    EXPECT_EQ(process.Fresh(), "2:new");
+  });
+}
+
 // The same calls in the same order may end at the same versions: what was seen of the table before counts no more.
 TEST(FreshViewRequests, ATableThatWasMadeAnewIsReadAsItIs) {
   World world;
@@ -528,6 +583,14 @@ TEST(FreshViewRequests, ATableThatWasMadeAnewIsReadAsItIs) {
     ASSERT_OK(writer->Close());
     EXPECT_EQ(Sorted(Scan(*Must(FreshView::Open(*table)))), "9:other");
     EXPECT_EQ(Sorted(Scan(*Must(FreshView::Open(*table)))), "9:other");
+    // Only the shards are removed, under the same base.
+    for (const auto& [key, bytes] : world.Objects()) {
+      if (key.find("_mem_wal") != std::string::npos) ASSERT_OK(world.store->raw().Delete(key));
+    }
+    writer = Must(Process(world.sim.runtime(), world.store).TryOpen(Eager(), "11111111-2222-4333-8444-000000000001"));
+    ASSERT_OK(writer->Put({Row(8, "third")}));
+    ASSERT_OK(writer->Close());
+    EXPECT_EQ(Sorted(Scan(*Must(FreshView::Open(*table)))), "8:third");
   });
 }
 

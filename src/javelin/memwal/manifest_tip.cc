@@ -21,15 +21,16 @@ ManifestVersion ParseHint(const arrow::Buffer& bytes) {
 
 }  // namespace
 
-arrow::Result<std::optional<ShardManifest>> ManifestTipFinder::Find() const {
-  ManifestVersion hint = ReadHint();
-  if (hint > ManifestVersion(0)) {
-    arrow::Result<ShardManifest> hinted = Read(hint);
-    if (hinted.ok()) {
-      ARROW_ASSIGN_OR_RAISE(std::optional<ShardManifest> newer, FindAbove(hint));
-      return newer.has_value() ? std::move(newer) : std::optional(std::move(*hinted));
+arrow::Result<std::optional<ShardManifest>> ManifestTipFinder::Find() const { return FindFrom(ReadHint()); }
+
+arrow::Result<std::optional<ShardManifest>> ManifestTipFinder::FindFrom(ManifestVersion start) const {
+  if (start > ManifestVersion(0)) {
+    arrow::Result<ShardManifest> found = Read(start);
+    if (found.ok()) {
+      ARROW_ASSIGN_OR_RAISE(std::optional<ShardManifest> newer, FindAbove(start));
+      return newer.has_value() ? std::move(newer) : std::optional(std::move(*found));
     }
-    if (!HasKind(hinted.status(), ErrorKind::kNotFound)) return hinted.status();
+    if (!HasKind(found.status(), ErrorKind::kNotFound)) return found.status();
   }
   // A listing is complete, so nothing is probed behind it.
   ARROW_ASSIGN_OR_RAISE(ManifestVersion tip, LargestListed());

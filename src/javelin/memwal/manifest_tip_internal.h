@@ -33,6 +33,8 @@ class ManifestTipFinder {
 
   // From the hint, else from a listing. nullopt = no version exists.
   arrow::Result<std::optional<ShardManifest>> Find() const;
+  // The same from a version that is likely to be there; 0 = from a listing.
+  arrow::Result<std::optional<ShardManifest>> FindFrom(ManifestVersion start) const;
   // The tip, if it lies above `held`, which existed a short while ago; nullopt = `held` is the tip. One HEAD in that
   // case.
   arrow::Result<std::optional<ShardManifest>> FindAbove(ManifestVersion held) const;

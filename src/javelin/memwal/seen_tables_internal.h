@@ -6,18 +6,21 @@
 
 #include "javelin/dataset/dataset.h"
 #include "javelin/dataset/session.h"
+#include "javelin/memwal/fresh_view_internal.h"
 #include "javelin/memwal/shard_manifest_store.h"
 #include "javelin/store/object_cache.h"
 
 namespace javelin::memwal {
 
-// Immutable; the manifest stores hold the position of each shard that somebody only looked at.
 struct SeenTable {
   std::shared_ptr<Dataset> base;
-  std::map<Uuid, std::shared_ptr<ShardManifestStore>> shards;
+  std::map<Uuid, ManifestVersion> shards;
+  // The view itself, where it held no memory of a writer; and a time before it was taken.
+  std::shared_ptr<const FreshView::Impl> view;
+  TimePoint taken_at{};
 
   uint64_t memory_bytes() const {
-    constexpr uint64_t kPerFragment = 512, kPerShard = 4096;  // roughly
+    constexpr uint64_t kPerFragment = 512, kPerShard = 128;  // roughly
     return base->manifest().fragments.size() * kPerFragment + shards.size() * kPerShard;
   }
 };

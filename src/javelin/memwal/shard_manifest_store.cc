@@ -240,6 +240,10 @@ arrow::Result<std::optional<ShardManifest>> ShardManifestStore::Latest() {
   return impl_->tip_finder.Find();
 }
 
+arrow::Result<std::optional<ShardManifest>> ShardManifestStore::LatestFrom(ManifestVersion seen) {
+  return impl_->tip_finder.FindFrom(seen);
+}
+
 arrow::Result<std::optional<ShardManifest>> ShardManifestStore::RefreshLatest() { return impl_->Refresh(); }
 
 arrow::Status ShardManifestStore::CheckFenced(Epoch epoch) {

@@ -36,6 +36,9 @@ class ShardManifestStore {
   // The position if one is held (no request), else a scan whose result is NOT adopted, so that a polling reader keeps
   // seeing the writer's commits. nullopt = the shard does not exist. Contexts T, S.
   arrow::Result<std::optional<ShardManifest>> Latest();
+  // For those who look again: what is in storage, found from a version that they saw earlier, and which may be gone.
+  // Not adopted. One GET and one HEAD where that version is the newest. Contexts T, S.
+  arrow::Result<std::optional<ShardManifest>> LatestFrom(ManifestVersion seen);
   // Always asks storage and adopts what it finds (never an older version). Contexts T, S.
   arrow::Result<std::optional<ShardManifest>> RefreshLatest();
   // Refreshes; Fenced(PeerClaimedEpoch) iff storage holds a higher epoch than `epoch`. Contexts T, S.

@@ -21,6 +21,7 @@ namespace javelin::memwal {
 struct OpenPlan {
   Uuid shard;
   uint32_t spec_id = 0;
+  Generation compacted_through;  // as the table says
   ResolvedWriterOptions options;
   FreezeLimits limits;
   std::shared_ptr<const MemTableContext> context;  // of the first MemTable

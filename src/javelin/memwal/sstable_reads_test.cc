@@ -1,10 +1,12 @@
 // Reading SSTables through views: what it asks of the store, exactly, and what it answers.
 #include "javelin/memwal/writer_test_world.h"
+#include "javelin/store/counting_store.h"
 
 namespace javelin::memwal {
 namespace {
 
 using namespace test;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -52,22 +54,51 @@ TEST(SsTableReads, AScanOfSmallOnesTakesTwoRequestsEachColdAndNoneWarm) {
   }
 }
 
-TEST(SsTableReads, AScanOfLargeOnesTakesThreeRequestsEachColdAndOneWarm) {
+// Counts what a remote store would be asked for: ranges of one file that lie apart are a request each.
+std::vector<std::string> Counted(CountingStore& store) {
+  auto requests = store.LogText();
+  store.Reset();
+  return requests;
+}
+
+TEST(SsTableReads, LargeOnesTakeThreeRequestsEachColdAndOneWarm) {
   for (const int sstables : {1, 4}) {
     World world;
     world.CreateTable(R"([[1, "base"], [2, "base"], [500000, "base"]])");
     Publish(world, sstables, 3'000);
     world.Run([&](Process& process) {
-      const auto view = Must(FreshView::Open(*process.Table()));
-      world.Take();
+      const auto counting = std::make_shared<CountingStore>(process.runtime(), world.store);
+      const Process counted(world.sim.runtime(), counting);
+      const auto view = Must(FreshView::Open(*counted.Table()));
+      Counted(*counting);
       EXPECT_EQ(Collect(view->Scan())->num_rows(), sstables * 3'000 + 1);
-      const auto cold = world.Take();
+      const auto cold = Counted(*counting);
       EXPECT_THAT(cold, SizeIs(3 * sstables + 1)) << Joined(cold);
       EXPECT_EQ(Collect(view->Scan())->num_rows(), sstables * 3'000 + 1);
-      const auto warm = world.Take();
+      const auto warm = Counted(*counting);
       EXPECT_THAT(warm, SizeIs(sstables)) << Joined(warm);
     });
   }
+}
+
+// Newest first, and no further than needed.
+TEST(SsTableReads, ALookupInTheNewestOfManyAsksTheOthersNothing) {
+  World world;
+  world.CreateTable();
+  Publish(world, 4, 3'000);
+  world.Run([&](Process& process) {
+    const auto counting = std::make_shared<CountingStore>(process.runtime(), world.store);
+    const Process counted(world.sim.runtime(), counting);
+    const auto view = Must(FreshView::Open(*counted.Table()));
+    Counted(*counting);
+    EXPECT_EQ(Must(view->Get(*Keys("[[9000], [11999]]")))->num_rows(), 2);
+    const auto cold = Counted(*counting);
+    for (const auto& request : cold) EXPECT_THAT(request, HasSubstr("_gen_4/"));
+    EXPECT_THAT(cold, SizeIs(5)) << "manifest, tail, keys, two columns of the rows: " << Joined(cold);
+    EXPECT_EQ(Must(view->Get(*Keys("[[10500]]")))->num_rows(), 1);
+    const auto warm = Counted(*counting);
+    EXPECT_THAT(warm, SizeIs(2)) << "columns that lie apart: " << Joined(warm);
+  });
 }
 
 // Reads of SSTables that a session has open cost nothing but the rows.

@@ -43,7 +43,9 @@ void WriterRegistry::Add(const StoreLocation& table, const std::shared_ptr<Write
 void WriterRegistry::Remove(const StoreLocation& table, const std::shared_ptr<WriterState>& writer) {
   std::lock_guard lock(mutex_);
   Shard& entry = Find(table, writer->manifests()->shard());
-  if (entry.writer.lock() == writer) entry.writer.reset();
+  if (entry.writer.lock() != writer) return;
+  entry.writer.reset();
+  entry.manifests.reset();  // what a writer that ended knows of the shard holds nobody back
 }
 
 std::vector<std::shared_ptr<WriterState>> WriterRegistry::Writers(const StoreLocation& table) const {

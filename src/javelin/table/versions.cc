@@ -188,16 +188,12 @@ arrow::Result<LoadedManifest> LoadVersion(const StoreLocation& table, TableVersi
                                                         : loaded;
 }
 
-arrow::Result<LoadedManifest> LoadLatestVersion(const StoreLocation& table, const LoadedManifest* known,
-                                                bool* known_is_there) {
+arrow::Result<LoadedManifest> LoadLatestVersion(const StoreLocation& table, const LoadedManifest* known) {
   ARROW_ASSIGN_OR_RAISE(const std::vector<ListedManifest> newest, ListNewest(table));
-  const auto is_known = [&](const ListedManifest& listed) {
-    return known != nullptr && !known->identity.empty() && listed.identity == known->identity &&
-           listed.name == ManifestName{known->manifest->version, known->scheme};
-  };
-  if (known_is_there != nullptr) *known_is_there = std::any_of(newest.begin(), newest.end(), is_known);
-  if (is_known(newest.front())) return *known;
   const ManifestName& latest = newest.front().name;
+  if (known != nullptr && !known->identity.empty() && newest.front().identity == known->identity &&
+      latest == ManifestName{known->manifest->version, known->scheme})
+    return *known;
   auto loaded = LoadVersion(table, latest);
   if (HasKind(loaded.status(), ErrorKind::kCorruption)) return TornLatest(table, latest, loaded.status());
   if (loaded.ok()) loaded->identity = newest.front().identity;

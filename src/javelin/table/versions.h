@@ -55,10 +55,8 @@ arrow::Result<LoadedManifest> LoadVersion(const StoreLocation& table, const Mani
 // By number alone: looks under the V2 name, then the V1 name (a detached version under its own).
 arrow::Result<LoadedManifest> LoadVersion(const StoreLocation& table, TableVersion version);
 // If the newest manifest does not decode: Corruption that also names the last version that does. `known`, a version
-// that was listed before, is answered without reading it again if it still is the newest; `*known_is_there` then says
-// whether the listing shows it unchanged, which proves that the table was not removed and made anew since.
-arrow::Result<LoadedManifest> LoadLatestVersion(const StoreLocation& table, const LoadedManifest* known = nullptr,
-                                                bool* known_is_there = nullptr);
+// that was listed before, is answered without reading it again if the listing shows the same object as the newest.
+arrow::Result<LoadedManifest> LoadLatestVersion(const StoreLocation& table, const LoadedManifest* known = nullptr);
 
 // What the commit of this version did; from the manifest file or the transaction's own. NotFound: there is no record.
 arrow::Result<Transaction> LoadTransaction(const StoreLocation& table, const LoadedManifest& loaded);
