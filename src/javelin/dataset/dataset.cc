@@ -130,6 +130,10 @@ arrow::Result<std::shared_ptr<Dataset>> Dataset::Checkout(TableVersion version) 
   return state_->At(std::move(loaded));
 }
 
+const table::LoadedManifest& Dataset::loaded() const { return state_->loaded; }
+
+std::shared_ptr<Dataset> Dataset::At(table::LoadedManifest version) const { return state_->At(std::move(version)); }
+
 arrow::Result<std::shared_ptr<Dataset>> Dataset::CheckoutLatest() const {
   ARROW_ASSIGN_OR_RAISE(auto loaded, table::LoadLatestVersion(state_->location, &state_->loaded));
   return state_->At(std::move(loaded));

@@ -24,7 +24,8 @@
 namespace javelin {
 
 namespace table {
-struct Transaction;  // table/transaction.h
+struct LoadedManifest;  // table/versions.h
+struct Transaction;     // table/transaction.h
 }  // namespace table
 
 namespace internal {
@@ -116,6 +117,10 @@ class Dataset {
   arrow::Result<std::shared_ptr<Dataset>> Checkout(TableVersion version) const;
   // Reads the manifest only if this version is not the newest, or not known to be the same object still.
   arrow::Result<std::shared_ptr<Dataset>> CheckoutLatest() const;
+  // This version as it was loaded, which keeps no session alive; and the table at a version that was loaded so. No
+  // request.
+  const table::LoadedManifest& loaded() const;
+  std::shared_ptr<Dataset> At(table::LoadedManifest version) const;
 
   // Returns when this version / this version with all files of its rows survives a loss of power. A version that
   // another process commits can be read a little before that, and the released peer never waits for it. For those who

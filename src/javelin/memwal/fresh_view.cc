@@ -58,9 +58,8 @@ arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& r
   const auto find = [&](const Uuid& shard) -> arrow::Result<std::optional<ShardManifest>> {
     if (FindMemory(memory, shard) != nullptr) return registry.ManifestStore(dataset.location(), shard)->Latest();
     const auto reader = registry.ReaderManifestStore(dataset.location(), shard);
-    const auto known = seen == nullptr ? std::map<Uuid, ManifestVersion>::const_iterator() : seen->shards.find(shard);
-    if (seen == nullptr || known == seen->shards.end()) return reader->RefreshLatest();
-    return reader->LatestFrom(known->second);
+    const ShardManifest* known = seen == nullptr ? nullptr : seen->FindShard(shard);
+    return known == nullptr ? reader->RefreshLatest() : reader->LatestFrom(known->version);
   };
   Manifests manifests;
   for (const Uuid& shard : shards) {
@@ -267,21 +266,25 @@ arrow::Result<std::shared_ptr<FreshView>> FreshView::Open(const Dataset& dataset
   const auto seen_tables = SeenTables::Of(*dataset.session());
   const auto seen = seen_tables->Find(dataset.location());
   const TimePoint now = runtime.Now();
+  const auto view_of = [&](const std::vector<ShardMemory>& memory, const Manifests& manifests,
+                           std::shared_ptr<Dataset> base) -> arrow::Result<std::shared_ptr<FreshView>> {
+    ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(memory, manifests, std::move(base)));
+    impl->logs = HeldOfLogs(manifests, memory);
+    return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
+  };
   const bool may_be_old = options.max_staleness.has_value() && writers.empty();
-  if (may_be_old && seen != nullptr && seen->view != nullptr && now - seen->taken_at <= *options.max_staleness)
-    return std::shared_ptr<FreshView>(new FreshView(seen->view));
-  ARROW_ASSIGN_OR_RAISE(const auto shards, ReadMemory(writers));
-  const Dataset& known = seen == nullptr ? dataset : *seen->base;
+  if (may_be_old && seen != nullptr && !seen->with_memory && now - seen->taken_at <= *options.max_staleness)
+    return view_of({}, seen->manifests, dataset.At(seen->base));
+  ARROW_ASSIGN_OR_RAISE(const auto memory, ReadMemory(writers));
+  const auto known = seen == nullptr ? nullptr : dataset.At(seen->base);
+  const auto latest = [&] { return known == nullptr ? dataset.CheckoutLatest() : known->CheckoutLatest(); };
   const bool too_early = runtime.PlantedBug("view.base_before_manifests");
-  const auto early_base = too_early ? known.CheckoutLatest() : nullptr;
-  ARROW_ASSIGN_OR_RAISE(const Manifests manifests, ReadManifests(dataset, *registry, seen.get(), shards));
-  ARROW_ASSIGN_OR_RAISE(auto base, too_early ? early_base : known.CheckoutLatest());
-  ARROW_ASSIGN_OR_RAISE(auto impl, Assemble(shards, manifests, base));
-  impl->logs = HeldOfLogs(manifests, shards);
-  SeenTable found{std::move(base), {}, shards.empty() ? impl : nullptr, now};
-  for (const ShardManifest& manifest : manifests) found.shards.emplace(manifest.shard_id, manifest.version);
-  seen_tables->Keep(dataset.location(), std::make_shared<const SeenTable>(std::move(found)));
-  return std::shared_ptr<FreshView>(new FreshView(std::move(impl)));
+  const auto early_base = too_early ? latest() : nullptr;
+  ARROW_ASSIGN_OR_RAISE(const Manifests manifests, ReadManifests(dataset, *registry, seen.get(), memory));
+  ARROW_ASSIGN_OR_RAISE(auto base, too_early ? early_base : latest());
+  seen_tables->Keep(dataset.location(),
+                    std::make_shared<const SeenTable>(SeenTable{base->loaded(), manifests, !memory.empty(), now}));
+  return view_of(memory, manifests, std::move(base));
 }
 
 arrow::Result<std::shared_ptr<FreshView>> FreshView::OpenForWriter(const ShardWriter& writer,

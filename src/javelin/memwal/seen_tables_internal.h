@@ -1,27 +1,35 @@
 // What the last view of a table saw, so that the next one asks only for what is newer.
 #pragma once
 
-#include <map>
+#include <algorithm>
 #include <memory>
+#include <vector>
 
-#include "javelin/dataset/dataset.h"
 #include "javelin/dataset/session.h"
-#include "javelin/memwal/fresh_view_internal.h"
-#include "javelin/memwal/shard_manifest_store.h"
+#include "javelin/memwal/shard_manifest.h"
 #include "javelin/store/object_cache.h"
+#include "javelin/table/versions.h"
 
 namespace javelin::memwal {
 
+// Holds nothing that holds the session: it belongs to it.
 struct SeenTable {
-  std::shared_ptr<Dataset> base;
-  std::map<Uuid, ManifestVersion> shards;
-  // The view itself, where it held no memory of a writer; and a time before it was taken.
-  std::shared_ptr<const FreshView::Impl> view;
-  TimePoint taken_at{};
+  table::LoadedManifest base;
+  std::vector<ShardManifest> manifests;  // in ascending order of shard
+  bool with_memory = false;              // rows of live writers were part of the view
+  TimePoint taken_at{};                  // before anything was read
 
+  // Null if the shard was not there.
+  const ShardManifest* FindShard(const Uuid& shard) const {
+    const auto found = std::lower_bound(manifests.begin(), manifests.end(), shard,
+                                        [](const ShardManifest& a, const Uuid& b) { return a.shard_id < b; });
+    return found != manifests.end() && found->shard_id == shard ? &*found : nullptr;
+  }
   uint64_t memory_bytes() const {
-    constexpr uint64_t kPerFragment = 512, kPerShard = 128;  // roughly
-    return base->manifest().fragments.size() * kPerFragment + shards.size() * kPerShard;
+    constexpr uint64_t kPerFragment = 512, kPerSsTable = 128;  // roughly
+    uint64_t sstables = manifests.size();
+    for (const ShardManifest& manifest : manifests) sstables += manifest.sstables.size();
+    return base.manifest->fragments.size() * kPerFragment + sstables * kPerSsTable;
   }
 };
 
