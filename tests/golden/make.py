@@ -1,7 +1,5 @@
-"""Writes the golden table of this release: `make.py FOLDER`. Run once per release that changes what is written; never again
-for an old one, whose files stay as they are.
-
-A base table, and a shard with two SSTables (versions, a deletion, nulls) and a tail that is only in the log.
+"""Writes the golden tables of this release: `make.py FOLDER` writes those of TABLES that are not there. Run once per release
+that changes what is written; never again for an old one, whose files stay as they are.
 """
 
 import sys
@@ -26,19 +24,48 @@ def rows(*keys, tag):
     }, schema=SCHEMA)
 
 
-def main():
-    uri = str(Path(sys.argv[1], "table.lance"))
-    javelin.write_dataset(rows(*range(1, 40), tag="base"), uri).initialize_mem_wal(unsharded=True)
+def first_generation(uri):
+    """Versions, a deletion and nulls in one SSTable."""
     with javelin.dataset(uri).mem_wal_writer(SHARD) as writer:
         writer.put(rows(3, 4, 50, 51, tag="first"))
         writer.put(rows(4, 52, tag="second"))
         writer.delete([{"id": 5}, {"id": 51}])
+
+
+def second_generation_and_log(uri):
+    """One more SSTable, and a tail that is only in the log."""
     writer = javelin.dataset(uri).mem_wal_writer(SHARD)
     writer.put(rows(5, 50, 60, tag="third"))
     writer.flush()
     writer.put(rows(60, 61, tag="log"))
     writer.delete([{"id": 1}])
     writer._abort()
+
+
+def flushed(uri):
+    """A base table, and a shard with two SSTables and a tail that is only in the log."""
+    javelin.write_dataset(rows(*range(1, 40), tag="base"), uri).initialize_mem_wal(unsharded=True)
+    first_generation(uri)
+    second_generation_and_log(uri)
+
+
+def compacted(uri):
+    """The same rows, with the first SSTable moved into the base: fragments and deletion files of a compaction, its mark, an
+    SSTable that only older shard manifests list, one above the mark, and the tail."""
+    javelin.write_dataset(rows(*range(1, 40), tag="base"), uri, max_rows_per_file=20).initialize_mem_wal(unsharded=True)
+    first_generation(uri)
+    javelin.dataset(uri).compact_shards()
+    second_generation_and_log(uri)
+
+
+TABLES = {"table": flushed, "compacted": compacted}
+
+
+def main():
+    for name, write in TABLES.items():
+        path = Path(sys.argv[1], f"{name}.lance")
+        if not path.exists():
+            write(str(path))
 
 
 if __name__ == "__main__":
