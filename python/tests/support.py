@@ -1,15 +1,13 @@
-"""Shared by the tests of the Python package: tables, and processes of their own."""
+"""What the tests of the Python package share: rows, and processes of their own. Fixtures: conftest.py."""
 
 import os
 import pathlib
 import subprocess
 import sys
 import textwrap
-import uuid
 
 import _javelin_core
 import pyarrow as pa
-import pytest
 
 import javelin
 
@@ -33,30 +31,6 @@ def wal_entries(uri, shard):
     """Objects in the log of a shard."""
     folder = pathlib.Path(uri) / "_mem_wal" / shard / "wal"
     return sorted(path.name for path in folder.glob("*.arrow")) if folder.exists() else []
-
-
-@pytest.fixture
-def uri(tmp_path):
-    return str(tmp_path / "table.lance")
-
-
-@pytest.fixture
-def shard():
-    return str(uuid.uuid4())
-
-
-@pytest.fixture
-def table(uri):
-    """A table with a key and MemWAL, rows 1 to 3 in the base."""
-    dataset = javelin.write_dataset(rows([1, 2, 3], "base"), uri)
-    dataset.initialize_mem_wal(unsharded=True)
-    return dataset
-
-
-@pytest.fixture
-def writer(table, shard):
-    with table.mem_wal_writer(shard, max_wal_flush_interval_ms=5) as writer:
-        yield writer
 
 
 def run_python(code, *arguments, check=True, timeout=120):

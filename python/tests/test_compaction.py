@@ -5,7 +5,7 @@ import threading
 
 import pyarrow as pa
 import pytest
-from conftest import ids_of, rows, wal_entries
+from support import ids_of, rows, wal_entries
 
 import javelin
 from javelin import errors

@@ -6,7 +6,7 @@ import polars
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
-from conftest import KEY, SCHEMA, ids_of, rows
+from support import KEY, SCHEMA, ids_of, rows
 
 import javelin
 from javelin import errors

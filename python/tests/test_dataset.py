@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import SCHEMA, rows
+from support import SCHEMA, rows
 
 import javelin
 from javelin import errors

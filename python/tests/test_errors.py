@@ -4,7 +4,7 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from conftest import KEY, SCHEMA, rows
+from support import KEY, SCHEMA, rows
 
 import javelin
 from javelin import _core, errors

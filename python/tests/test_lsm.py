@@ -6,7 +6,7 @@ import uuid
 
 import pyarrow as pa
 import pytest
-from conftest import KEY, SCHEMA, ids_of, rows
+from support import KEY, SCHEMA, ids_of, rows
 
 import javelin
 from javelin.mem_wal import CompactedSsTable, LsmPointLookupPlanner, LsmScanner, ShardSnapshot

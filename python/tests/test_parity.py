@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, PACKAGE, run_python
+from support import BUILD, PACKAGE, run_python
 
 import javelin
 

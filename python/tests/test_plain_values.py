@@ -8,7 +8,7 @@ import numpy as np
 import pandas
 import pyarrow as pa
 import pytest
-from conftest import KEY, ids_of, run_python
+from support import KEY, ids_of, run_python
 
 import javelin
 from javelin import errors

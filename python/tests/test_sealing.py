@@ -3,7 +3,7 @@
 import uuid
 
 import pytest
-from conftest import ids_of, rows, run_python
+from support import ids_of, rows, run_python
 
 import javelin
 

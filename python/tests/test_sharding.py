@@ -3,7 +3,7 @@ tests/interop."""
 
 import pyarrow as pa
 import pytest
-from conftest import KEY, rows
+from support import KEY, rows
 
 import javelin
 from javelin.mem_wal import ShardingField, ShardingSpec, evaluate_sharding_spec

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import SCHEMA, ids_of, rows, run_python, wal_entries
+from support import SCHEMA, ids_of, rows, run_python, wal_entries
 
 import javelin
 from javelin import _wake, errors
@@ -246,7 +246,7 @@ def test_ctrl_c_ends_a_long_wait(table, shard):
 
 OPEN = """
 import sys, uuid, javelin
-from conftest import rows
+from support import rows
 table = javelin.write_dataset(rows([1, 2, 3]), sys.argv[1])
 table.initialize_mem_wal(unsharded=True)
 shard = "00000000-0000-4000-8000-000000000001"

@@ -12,8 +12,7 @@ import pytest
 
 import javelin
 from peer import Peer
-from shard_interop_test import (SCHEMA, by_id, expect, made_by_peer, made_by_us, our_scan, our_writer, peer, peer_scan,  # noqa: F401
-                                peer_writer, rows, shard)
+from shard_interop_test import SCHEMA, by_id, expect, made_by_peer, made_by_us, our_scan, our_writer, peer_scan, peer_writer, rows
 
 pytestmark = pytest.mark.interop
 

@@ -14,7 +14,7 @@ import pytest
 
 import javelin
 from javelin import mem_wal
-from peer import Peer, PeerError
+from peer import PeerError
 
 KEY = {"lance-schema:unenforced-primary-key": "true"}
 SCHEMA = pa.schema([
@@ -43,18 +43,6 @@ def lookup(uri, sstables, value, columns=None, pk=None):
     planner = LsmPointLookupPlanner(lance.dataset(uri), [snapshot_of(*each) for each in sstables], pk)
     return planner.plan_lookup(value, columns).to_table()
 """
-
-
-@pytest.fixture
-def peer():
-    with Peer() as process:
-        process.run(HELPERS)
-        yield process
-
-
-@pytest.fixture
-def shard():
-    return str(uuid.uuid4())
 
 
 def rows(*keys, tag):

@@ -4,7 +4,6 @@ What has to come out is computed from plain dicts: a column added later is null,
 is gone.
 """
 
-import uuid
 from pathlib import Path
 
 import pyarrow as pa
@@ -67,18 +66,6 @@ CHANGES = {
                   "ds.drop_columns(['text'])", lambda row: {"id": row["id"], "points": row["score"], "flag": None}),
 }
 changes = pytest.mark.parametrize("change", CHANGES)
-
-
-@pytest.fixture
-def peer():
-    with Peer() as process:
-        process.run(HELPERS)
-        yield process
-
-
-@pytest.fixture
-def shard():
-    return str(uuid.uuid4())
 
 
 def row(key, tag):

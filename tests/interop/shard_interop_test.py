@@ -4,7 +4,6 @@ The peer sees unflushed rows of a shard only through a writer of its own: it cla
 """
 
 import random
-import uuid
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,17 +33,6 @@ def by_id(table_or_rows):
 
 def expect(*keys, tag="v"):
     return {key: (f"{tag}{key}", key / 2) for key in keys}
-
-
-@pytest.fixture
-def shard():
-    return str(uuid.uuid4())
-
-
-@pytest.fixture
-def peer():
-    with Peer() as process:
-        yield process
 
 
 def made_by_us(path, base=rows(1, 2, 3)):

@@ -6,7 +6,6 @@
 import datetime
 import json
 import subprocess
-import uuid
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,17 +29,6 @@ def tool(*arguments):
     done = subprocess.run([built_tool("wal_tool"), *map(str, arguments)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
-
-
-@pytest.fixture
-def shard():
-    return str(uuid.uuid4())
-
-
-@pytest.fixture
-def peer():
-    with Peer() as process:
-        yield process
 
 
 def reversed_name(number, suffix):
