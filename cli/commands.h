@@ -55,6 +55,8 @@ arrow::Status Get(const std::shared_ptr<Session>& session, const GetCommandOptio
 struct CompactCommandOptions {
   std::string uri;
   std::optional<std::string> shard;
+  std::optional<uint64_t> max_bytes;              // of one commit; the library's default if absent
+  std::optional<uint64_t> retired_grace_seconds;  // the same
   bool dry_run = false;
   bool json = false;
 };

@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/json_values.h"
+#include "javelin/base/error.h"
 #include "javelin/dataset/dataset.h"
 #include "javelin/memwal/compactor.h"
 
@@ -53,6 +54,13 @@ std::string Line(const memwal::ShardCompaction& shard, bool dry_run) {
 arrow::Status Compact(const std::shared_ptr<Session>& session, const CompactCommandOptions& options) {
   memwal::CompactOptions compact;
   compact.dry_run = options.dry_run;
+  if (options.max_bytes.has_value()) compact.max_bytes_per_pass = *options.max_bytes;
+  if (options.retired_grace_seconds.has_value()) {
+    constexpr uint64_t kMost = 9'000'000'000;  // a Duration holds a little more
+    if (*options.retired_grace_seconds > kMost)
+      return InvalidInput("--retired-grace must be at most {} seconds, got {}", kMost, *options.retired_grace_seconds);
+    compact.retired_grace = std::chrono::seconds(*options.retired_grace_seconds);
+  }
   if (options.shard.has_value()) {
     ARROW_ASSIGN_OR_RAISE(compact.shard, table::Uuid::Parse(*options.shard));
   }

@@ -102,8 +102,12 @@ Json MemWalJson(const table::MemWalDetails& details) {
 Json ShardJson(const ShardState& state) {
   Json shard = {{"shard_id", state.manifest.shard_id.ToString()}};
   shard.update(ManifestJson(state.manifest));
-  shard["wal_tip"] = state.tip.value();
-  shard["wal_backlog_entries"] = state.backlog();
+  shard["wal_tip"] = state.backlog.tip.value();
+  shard["wal_backlog_entries"] = state.backlog.entries_with_rows;
+  shard["retired_folders"] = Json::array();
+  for (const memwal::RetiredFolder& folder : state.retired) {
+    shard["retired_folders"].push_back({{"path", folder.name}, {"bytes", folder.bytes}});
+  }
   return shard;
 }
 
@@ -149,6 +153,15 @@ void PrintMemWal(const Json& details) {
   for (const auto& [name, value] : details.items()) std::cout << fmt::format("  {}: {}\n", name, Text(value));
 }
 
+// Folders that lie on storage although the shard does not list them.
+std::string RetiredText(const Json& folders) {
+  if (folders.empty()) return "";
+  uint64_t bytes = 0;
+  for (const Json& folder : folders) bytes += folder["bytes"].get<uint64_t>();
+  return fmt::format("\n    {} SSTable folders of {} bytes not listed any more; `javelin compact` deletes them in time",
+                     folders.size(), bytes);
+}
+
 void PrintText(const Json& document) {
   for (const char* name : {"uri", "version", "rows", "data_storage_version"}) {
     std::cout << fmt::format("{}: {}\n", name, Text(document[name]));
@@ -173,16 +186,16 @@ void PrintText(const Json& document) {
   });
   PrintMemWal(document["mem_wal"]);
   PrintSection("shards", document["shards"], [](const Json& shard) {
-    std::string text =
-        fmt::format("{}: {}, epoch {}, generation {}, replay after {}, log tip {}, backlog {} entries, {} SSTables",
-                    Text(shard["shard_id"]), Text(shard["status"]), Text(shard["writer_epoch"]),
-                    Text(shard["current_generation"]), Text(shard["replay_after"]), Text(shard["wal_tip"]),
-                    Text(shard["wal_backlog_entries"]), shard["sstables"].size());
+    std::string text = fmt::format(
+        "{}: {}, epoch {}, generation {}, replay after {}, log tip {}, backlog {} entries with rows, {} SSTables",
+        Text(shard["shard_id"]), Text(shard["status"]), Text(shard["writer_epoch"]), Text(shard["current_generation"]),
+        Text(shard["replay_after"]), Text(shard["wal_tip"]), Text(shard["wal_backlog_entries"]),
+        shard["sstables"].size());
     for (const Json& sstable : shard["sstables"]) {
       text += fmt::format("\n    generation {}: {} rows, {} bytes in memory, {}", Text(sstable["generation"]),
                           Text(sstable["physical_rows"]), Text(sstable["in_memory_bytes"]), Text(sstable["path"]));
     }
-    return text;
+    return text + RetiredText(shard["retired_folders"]);
   });
 }
 

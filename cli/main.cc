@@ -1,4 +1,5 @@
 // The command line `javelin`: parses arguments, runs one command, turns a failure into one line and an exit code.
+#include <charconv>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -29,15 +30,19 @@ constexpr char kViewNote[] =
     "Reads the base table and the published rows of its shards. Rows that are only in the log of a shard belong to the "
     "writer\n"
     "of that shard; this command claims no shard, so it does not see them, and says on standard error how many log "
-    "entries it\n"
-    "left out.";
+    "entries with puts\n"
+    "or deletes it left out.";
 
-// The checks of the parser's own print the limits of its number types; these say what to give instead.
+// The checks of the parser's own print the limits of its number types, and its numbers end at their limit unnoticed;
+// this says what to give instead.
 CLI::Validator WholeNumber() {
   return CLI::Validator(
       [](std::string& text) {
-        const bool is_number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-        return is_number ? std::string() : "must be a whole number, 0 or more; got '" + text + "'";
+        uint64_t number = 0;
+        const char* end = text.data() + text.size();
+        const auto parsed = std::from_chars(text.data(), end, number);
+        const bool is_number = parsed.ec == std::errc() && parsed.ptr == end;
+        return is_number ? std::string() : "must be a whole number, 0 or more, below 2^64; got '" + text + "'";
       },
       "");
 }
@@ -65,8 +70,9 @@ std::string WrongCommand(const CLI::App& app, int argc, char** argv) {
 constexpr char kCompactNote[] =
     "One commit takes the newest row of each key of flushed rows in, and deleted keys out. Writers may be at work; "
     "rows\n"
-    "that are only in the log of a shard stay there. Folders of SSTables that are not needed any more are deleted ten\n"
-    "minutes after, by the next run.";
+    "that are only in the log of a shard stay there. Folders of SSTables that are not needed any more are deleted by "
+    "a\n"
+    "later run: readers with an older view have ten minutes, or what --retired-grace says.";
 
 void AddRowOptions(CLI::App& command, RowOptions& options) {
   command.add_option("URI", options.uri, "The table")->required();
@@ -138,6 +144,16 @@ int Main(int argc, char** argv) {
   CLI::App* compact_command = app.add_subcommand("compact", "Move the flushed rows of shards into the table");
   compact_command->add_option("URI", compact.uri, "The table")->required();
   compact_command->add_option("--shard", compact.shard, "Only this shard; all by default")->type_name("UUID");
+  compact_command
+      ->add_option("--max-bytes", compact.max_bytes,
+                   "SSTables of one commit, by the memory that their rows took (one always fits); 256 MiB by default")
+      ->check(WholeNumber())
+      ->type_name("N");
+  compact_command
+      ->add_option("--retired-grace", compact.retired_grace_seconds,
+                   "How long the folders of retired SSTables stay; 600 by default, 0 = not at all")
+      ->check(WholeNumber())
+      ->type_name("SECONDS");
   compact_command->add_flag("--dry-run", compact.dry_run, "Print what there is to do; change nothing");
   compact_command->add_flag("--json", compact.json, "Print one JSON object");
   compact_command->footer(std::string(kCompactNote) + "\n" + kFooter);
@@ -149,7 +165,10 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
+    const bool failed = app.exit(error) != 0;
+    if (failed && wal_command->parsed() && wal.shard.empty())
+      std::cerr << "`javelin inspect " << (wal.uri.empty() ? "URI" : wal.uri) << "` lists the ids of its shards.\n";
+    return failed ? kUsage : 0;
   }
 
   const arrow::Status ready = arrow::compute::Initialize();

@@ -21,9 +21,12 @@ using memwal::FreshView;
 arrow::Status PrintNotice(const FreshView& view) {
   ARROW_ASSIGN_OR_RAISE(const auto logs, view.UnseenLogs());
   for (const memwal::UnseenLog& log : logs) {
-    std::cerr << fmt::format("note: shard {}: {} log {} not in this view; a writer of the shard shows {}\n",
-                             log.shard.ToString(), log.entries, log.entries == 1 ? "entry is" : "entries are",
-                             log.entries == 1 ? "it" : "them");
+    std::cerr << fmt::format(
+        "note: shard {}: {} not in this view; a writer that is opened on the shard takes it over and shows {}\n",
+        log.shard.ToString(),
+        log.entries == 1 ? "1 log entry with puts or deletes is"
+                         : fmt::format("{} log entries with puts or deletes are", log.entries),
+        log.entries == 1 ? "it" : "them");
   }
   return arrow::Status::OK();
 }

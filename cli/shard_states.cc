@@ -2,7 +2,6 @@
 
 #include "javelin/memwal/shard_listing.h"
 #include "javelin/memwal/shard_manifest_store.h"
-#include "javelin/memwal/wal_tailer.h"
 #include "javelin/memwal/writer_registry.h"
 
 namespace javelin::cli {
@@ -10,13 +9,6 @@ namespace javelin::cli {
 namespace {
 
 Json OrNull(const std::optional<uint64_t>& number) { return number.has_value() ? Json(*number) : Json(nullptr); }
-
-arrow::Result<WalPosition> FindTip(const Dataset& dataset, std::shared_ptr<memwal::ShardManifestStore> manifests) {
-  const StoreLocation& location = dataset.location();
-  memwal::WalTailer tailer(dataset.session()->resources(), location.store, std::move(manifests), location.root);
-  ARROW_ASSIGN_OR_RAISE(const WalPosition next, tailer.NextPosition());
-  return WalPosition(next.value() - 1);
-}
 
 }  // namespace
 
@@ -28,8 +20,11 @@ arrow::Result<std::vector<ShardState>> ReadShardStates(const Dataset& dataset) {
     const auto manifests = registry->ManifestStore(dataset.location(), shard);
     ARROW_ASSIGN_OR_RAISE(auto manifest, manifests->Latest());
     if (!manifest.has_value()) continue;  // a folder that never got a manifest
-    ARROW_ASSIGN_OR_RAISE(const WalPosition tip, FindTip(dataset, manifests));
-    states.push_back({*std::move(manifest), tip});
+    memwal::WalTailer tailer(dataset.session()->resources(), dataset.location().store, manifests,
+                             dataset.location().root);
+    ARROW_ASSIGN_OR_RAISE(const auto backlog, tailer.BacklogAfter(manifest->replay_after));
+    ARROW_ASSIGN_OR_RAISE(auto retired, memwal::ListRetired(dataset, shard));
+    states.push_back({*std::move(manifest), backlog, std::move(retired)});
   }
   return states;
 }

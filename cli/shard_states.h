@@ -8,16 +8,16 @@
 
 #include "cli/json_values.h"
 #include "javelin/dataset/dataset.h"
+#include "javelin/memwal/compactor.h"
 #include "javelin/memwal/shard_manifest.h"
+#include "javelin/memwal/wal_tailer.h"
 
 namespace javelin::cli {
 
 struct ShardState {
   memwal::ShardManifest manifest;
-  WalPosition tip;  // last position of the log; 0 = empty
-
-  // Log entries that no published SSTable covers. Some may hold no rows: every claim leaves one.
-  uint64_t backlog() const { return tip > manifest.replay_after ? tip.value() - manifest.replay_after.value() : 0; }
+  memwal::WalBacklog backlog;  // the log after what published SSTables cover
+  std::vector<memwal::RetiredFolder> retired;
 };
 
 // All shards, sorted by id. Empty if the table never had one.

@@ -115,11 +115,12 @@ class FreshView:
         return self._core.count_rows()
 
     def unseen_log_entries(self) -> Dict[str, int]:
-        """How many log entries of each shard this view does not show; empty if it shows everything.
+        """How many log entries with puts or deletes of each shard this view does not show; empty if it shows everything.
 
         Rows of a writer of another process, or of one that was killed, lie only in the log until an SSTable is made of them.
         Opening a writer of that shard here and taking a new view shows them (and fences a writer that is still at work).
-        Shards with a writer of this session are not among them. An entry may hold no rows. Asks the store.
+        Shards with a writer of this session are not among them. Entries that only fence hold no rows and are not counted; one
+        that is missing or damaged is, as it may have held some. Asks the store: one request an entry, and small ones are read.
         """
         return self._core.unseen_log_entries()
 

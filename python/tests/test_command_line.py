@@ -8,7 +8,7 @@ import subprocess
 
 import pyarrow as pa
 import pytest
-from conftest import BUILD, KEY, SCHEMA, rows
+from support import BUILD, KEY, SCHEMA, rows
 
 import javelin
 
@@ -55,14 +55,15 @@ def test_inspect_as_json(logged, uri, shard):
     assert document["mem_wal"]["sharding_specs"][0]["fields"][0]["transform"] == "unsharded"
     assert document["shards"] == [
         {"shard_id": shard, "status": "active", "manifest_version": 1, "writer_epoch": 1, "current_generation": 1,
-         "replay_after": 0, "wal_tip": 2, "wal_backlog_entries": 2, "sstables": []}
+         "replay_after": 0, "wal_tip": 2, "wal_backlog_entries": 2, "sstables": [],
+         "retired_folders": []}
     ]
 
 
 def test_inspect_as_text(logged, uri, shard):
     text = output("inspect", uri)
     assert "id: int64 not null, primary key" in text
-    assert f"{shard}: active, epoch 1, generation 1" in text and "backlog 2 entries" in text
+    assert f"{shard}: active, epoch 1, generation 1" in text and "backlog 2 entries with rows" in text
 
 
 def test_what_a_closed_writer_wrote_is_shown(table, uri, shard):
@@ -105,6 +106,24 @@ def test_inspect_shows_sstables(table, uri, shard):
     assert "2 SSTables" in text and "generation 1: 2 rows, " in text and state["sstables"][1]["path"] in text
     table.seal_shard(shard)
     assert json.loads(output("inspect", uri, "--json"))["shards"][0]["status"] == "sealed"
+
+
+def test_inspect_shows_folders_that_are_not_listed_any_more(table, uri, shard):
+    def folders():
+        (state,) = json.loads(output("inspect", uri, "--json"))["shards"]
+        return state["retired_folders"]
+
+    for ids in ([4, 5], [6]):
+        with table.mem_wal_writer(shard, commit_mode="eager") as writer:
+            writer.put(rows(ids))
+    paths = sorted(sstable["path"] for sstable in writer.manifest()["sstables"])
+    assert folders() == []
+    table.compact_shards()
+    sizes = {path: sum(file.stat().st_size for file in pathlib.Path(uri, "_mem_wal", shard, path).rglob("*") if file.is_file()) for path in paths}
+    assert folders() == [{"path": path, "bytes": sizes[path]} for path in paths]
+    assert f"\n    2 SSTable folders of {sum(sizes.values())} bytes not listed any more" in output("inspect", uri)
+    table.compact_shards(retired_grace=0)
+    assert folders() == [] and "not listed" not in output("inspect", uri)
 
 
 # ---- wal ----
@@ -181,8 +200,30 @@ def test_scan_says_what_it_does_not_show(logged, uri, shard):
     result = run("scan", uri, "--format", "jsonl")
     assert [row["id"] for row in json_lines(result.stdout)] == [1, 2, 3]
     assert result.returncode == 0
-    assert result.stderr == f"note: shard {shard}: 2 log entries are not in this view; a writer of the shard shows them\n"
+    assert result.stderr == (f"note: shard {shard}: 2 log entries with puts or deletes are not in this view; a writer that is opened "
+                             "on the shard takes it over and shows them\n")
     assert run("scan", uri, "--format", "jsonl", "--base").stderr == ""
+
+
+def test_entries_that_only_fence_are_not_counted(logged, uri, shard):
+    def says(command="scan"):
+        return run(command, uri, *(["4"] if command == "get" else [])).stderr
+
+    def backlog():
+        (state,) = json.loads(output("inspect", uri, "--json"))["shards"]
+        return state["wal_tip"], state["wal_backlog_entries"]
+
+    for tip in (3, 4):  # a writer that is opened and stopped leaves an entry that tells nobody anything
+        logged.mem_wal_writer(shard)._abort()
+        assert "2 log entries with puts or deletes" in says() and backlog() == (tip, 2)
+    logged.mem_wal_writer(shard).close()
+    assert (says(), says("get"), backlog()) == ("", "", (5, 0))
+    logged.mem_wal_writer(shard)._abort()
+    assert (says(), says("get"), backlog()) == ("", "", (6, 0))
+    with logged.mem_wal_writer(shard, commit_mode="eager") as writer:
+        writer.delete([1])
+        writer._abort()
+    assert "1 log entry with puts or deletes is not in this view; " in says() and "shows it\n" in says("get")
 
 
 def test_scan_of_a_plain_table_says_nothing(uri):
@@ -274,7 +315,7 @@ def test_get(table, uri):
 def test_get_says_what_it_does_not_see(logged, uri):
     result = run("get", uri, 4, "--format", "jsonl")
     assert (result.stdout, result.returncode) == ("", 0)
-    assert "2 log entries are not in this view" in result.stderr
+    assert "2 log entries with puts or deletes are not in this view" in result.stderr
 
 
 def test_get_by_a_key_of_two_columns(uri):
@@ -325,7 +366,8 @@ def test_failures(table, uri, tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [[], ["nope"], ["scan"], ["get", "x"], ["scan", "x", "--format", "xml"], ["scan", "x", "--limit", "-1"], ["scan", "x", "--limit", "many"],
-     ["inspect", "x", "y"], ["inspect", "x", "--nope"], ["wal", "x"], ["wal", "x", "y", "z"]],
+     ["inspect", "x", "y"], ["inspect", "x", "--nope"], ["wal", "x"], ["wal", "x", "y", "z"],
+     ["compact", "x", "--max-bytes", "-1"], ["compact", "x", "--max-bytes", str(2**64)], ["compact", "x", "--retired-grace", "1.5"]],
 )
 def test_wrong_usage(arguments):
     result = run(*arguments)
@@ -338,8 +380,10 @@ def test_wrong_usage(arguments):
         (["nope"], "no command 'nope'; the commands are inspect, wal, scan, get, compact"),
         ([], "a command is missing; the commands are inspect"),
         (["scan", "x", "--format", "xml"], "--format: must be table, jsonl, csv or arrow; got 'xml'"),
-        (["scan", "x", "--limit", "-1"], "--limit: must be a whole number, 0 or more; got '-1'"),
-        (["scan", "x", "--offset", "1.5"], "--offset: must be a whole number, 0 or more; got '1.5'"),
+        (["scan", "x", "--limit", "-1"], "--limit: must be a whole number, 0 or more, below 2^64; got '-1'"),
+        (["wal", "x"], "SHARD is required\nRun with --help for more information.\n`javelin inspect x` lists the ids of its shards.\n"),
+        (["compact", "x", "--retired-grace", "soon"], "--retired-grace: must be a whole number, 0 or more, below 2^64; got 'soon'"),
+        (["scan", "x", "--offset", "1.5"], "--offset: must be a whole number, 0 or more, below 2^64; got '1.5'"),
     ],
 )
 def test_wrong_usage_says_what_to_give(arguments, words):
@@ -350,7 +394,7 @@ def test_help_and_version():
     text = output("--help")
     assert all(word in text for word in ("inspect", "wal", "scan", "get", "Exit code"))
     for command, words in {"inspect": ["--json"], "wal": ["SHARD", "--json"], "scan": ["--columns", "--limit", "--offset", "--format", "--base", "jsonl"],
-                           "get": ["KEY", "--columns", "--format"]}.items():
+                           "get": ["KEY", "--columns", "--format"], "compact": ["--max-bytes", "--retired-grace", "--dry-run", "--shard"]}.items():
         text = output(command, "--help")
         assert all(word in text for word in words) and "Exit code" in text
     assert output("--version").strip() == f"javelin {javelin.__version__}"
@@ -391,6 +435,27 @@ def test_compact_as_text(flushed, uri, shard):
     text = output("compact", uri, "--shard", shard)
     assert f"{shard}: moved 1 SSTables of 3 rows in 1 commits: 2 keys written, 1 deleted; 1 retired, 0 folders deleted" in text
     assert "nothing to move" in output("compact", uri)
+
+
+def test_compact_options(flushed, uri, shard):
+    with flushed.mem_wal_writer(shard, commit_mode="eager") as writer:
+        writer.put(rows([5]))
+
+    def files():
+        return [path for path in pathlib.Path(uri, "_mem_wal", shard).glob("*_gen_*/**/*") if path.is_file()]
+
+    flushed_files = files()
+    assert flushed_files
+    (state,) = json.loads(output("compact", uri, "--json", "--max-bytes", 1, "--retired-grace", 3600))["shards"]
+    assert (state["passes"], state["generations"], state["folders_deleted"]) == (2, [1, 2], 0)
+    (state,) = json.loads(output("compact", uri, "--json", "--retired-grace", 0, "--dry-run"))["shards"]
+    assert state["folders_deleted"] == 2 and files() == flushed_files
+    (state,) = json.loads(output("compact", uri, "--json", "--retired-grace", 0))["shards"]
+    assert state["folders_deleted"] == 2 and files() == []
+    assert_fails(["compact", uri, "--max-bytes", 0], "InvalidInput")
+    assert "9000000000" in assert_fails(["compact", uri, "--retired-grace", 9_000_000_001], "InvalidInput")
+    assert_fails(["compact", uri, "--retired-grace", 2**64 - 1], "InvalidInput")
+    output("compact", uri, "--retired-grace", 9_000_000_000, "--max-bytes", 2**64 - 1)
 
 
 def test_compact_refusals(flushed, uri, tmp_path):

@@ -326,4 +326,17 @@ arrow::Result<uint64_t> CollectRetired(const Dataset& dataset, const CompactOpti
   return folders;
 }
 
+arrow::Result<std::vector<RetiredFolder>> ListRetired(const Dataset& dataset, const Uuid& shard) {
+  const auto manifests = WriterRegistry::Of(*dataset.session())->ManifestStore(dataset.location(), shard);
+  ARROW_ASSIGN_OR_RAISE(const auto folders, FindRetiredFolders(dataset, *manifests, Duration::zero()));
+  std::vector<RetiredFolder> retired;
+  for (const std::string& folder : folders) {
+    ARROW_ASSIGN_OR_RAISE(const ListPage page, ListAll(*dataset.location().store, {.prefix = folder + "/"}));
+    RetiredFolder& entry = retired.emplace_back();
+    entry.name = folder.substr(folder.rfind('/') + 1);
+    for (const ObjectInfo& object : page.objects) entry.bytes += object.size;
+  }
+  return retired;
+}
+
 }  // namespace javelin::memwal

@@ -66,4 +66,15 @@ arrow::Result<CompactionReport> CompactShards(const Dataset& dataset, const Comp
 // retired_grace, shard and dry_run count. Errors as above. Blocks; context T.
 arrow::Result<uint64_t> CollectRetired(const Dataset& dataset, const CompactOptions& options = {});
 
+// A folder below a shard whose SSTable the shard does not list any more, or that a flush was writing when it was given
+// up.
+struct RetiredFolder {
+  std::string name;
+  uint64_t bytes = 0;  // of the objects below it
+};
+
+// What CollectRetired would delete of this shard without any grace, by name. One listing of the shard and one of each
+// such folder. Blocks; context T.
+arrow::Result<std::vector<RetiredFolder>> ListRetired(const Dataset& dataset, const table::Uuid& shard);
+
 }  // namespace javelin::memwal

@@ -349,6 +349,12 @@ TEST(Compact, ADryRunSaysWhatThereIsToDo) {
     EXPECT_EQ(shard.folders_deleted, 2u) << "those that a run would delete";
     EXPECT_EQ(Must(CollectRetired(*process.Table(), options)), 2u);
     EXPECT_GT(SsTableObjects(world), 0u);
+    uint64_t bytes = 0;
+    for (const RetiredFolder& folder : Must(ListRetired(*process.Table(), shard.shard))) bytes += folder.bytes;
+    EXPECT_EQ(bytes, SsTableBytes(world)) << "both folders, all of them";
+    options.dry_run = false;
+    Compact(process, options);
+    EXPECT_THAT(Must(ListRetired(*process.Table(), shard.shard)), IsEmpty());
   });
 }
 

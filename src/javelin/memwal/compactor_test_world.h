@@ -86,4 +86,12 @@ inline size_t SsTableObjects(World& world) {
   return count;
 }
 
+inline uint64_t SsTableBytes(World& world) {
+  uint64_t bytes = 0;
+  for (const auto& object : Must(ListAll(world.store->raw(), {})).objects) {
+    if (object.key.find("_gen_") != std::string::npos) bytes += object.size;
+  }
+  return bytes;
+}
+
 }  // namespace javelin::memwal::test

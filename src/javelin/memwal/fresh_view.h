@@ -26,7 +26,7 @@ struct ShardSnapshot {
 // Entries in the log of a shard whose rows a view does not hold.
 struct UnseenLog {
   Uuid shard;
-  uint64_t entries = 0;  // some may hold no rows: every claim of the shard leaves one
+  uint64_t entries = 0;  // that hold rows or deletes; the sentinels that claims of the shard leave are none of them
 };
 
 struct FreshOptions {

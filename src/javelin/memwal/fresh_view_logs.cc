@@ -9,13 +9,12 @@ namespace javelin::memwal {
 
 namespace {
 
-// The last position of the log; 0 = empty.
-arrow::Result<WalPosition> FindTip(const Dataset& dataset, const Uuid& shard) {
+arrow::Result<uint64_t> EntriesWithRowsAfter(const Dataset& dataset, const Uuid& shard, WalPosition through) {
   const StoreLocation& location = dataset.location();
   auto manifests = WriterRegistry::Of(*dataset.session())->ReaderManifestStore(location, shard);
   WalTailer tailer(dataset.session()->resources(), location.store, std::move(manifests), location.root);
-  ARROW_ASSIGN_OR_RAISE(const WalPosition next, tailer.NextPosition());
-  return WalPosition(next.value() - 1);
+  ARROW_ASSIGN_OR_RAISE(const WalBacklog backlog, tailer.BacklogAfter(through));
+  return backlog.entries_with_rows;
 }
 
 }  // namespace
@@ -31,8 +30,8 @@ arrow::Result<std::vector<UnseenLog>> FreshView::UnseenLogs() const {
     if (logs.in_memory.contains(shard)) continue;
     const auto covered = logs.covered_through.find(shard);
     const WalPosition through = covered == logs.covered_through.end() ? WalPosition(0) : covered->second;
-    ARROW_ASSIGN_OR_RAISE(const WalPosition tip, FindTip(base(), shard));
-    if (tip > through) unseen.push_back({shard, tip.value() - through.value()});
+    ARROW_ASSIGN_OR_RAISE(const uint64_t entries, EntriesWithRowsAfter(base(), shard, through));
+    if (entries > 0) unseen.push_back({shard, entries});
   }
   return unseen;
 }

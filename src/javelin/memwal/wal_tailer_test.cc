@@ -1,5 +1,6 @@
 #include "javelin/memwal/wal_tailer.h"
 
+#include <arrow/api.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,6 +21,19 @@ struct World {
   void PutSentinel(uint64_t position) {
     BufferPtr bytes = EncodeWalEntry({.writer_epoch = Epoch(1), .fence_sentinel = true}).ValueOrDie();
     ASSERT_TRUE(store->inner().Put(paths.WalEntry(WalPosition(position)), bytes).ok());
+  }
+  // An entry of one row whose text is that long.
+  void PutRows(uint64_t position, size_t text_bytes) {
+    const auto schema = arrow::schema({arrow::field("text", arrow::utf8())});
+    auto text = arrow::MakeArrayFromScalar(arrow::StringScalar(std::string(text_bytes, 'x')), 1).ValueOrDie();
+    BufferPtr bytes = EncodeWalEntry({.writer_epoch = Epoch(1),
+                                      .schema = schema,
+                                      .batches = {arrow::RecordBatch::Make(schema, 1, {std::move(text)})}})
+                          .ValueOrDie();
+    ASSERT_TRUE(store->inner().Put(paths.WalEntry(WalPosition(position)), bytes).ok());
+  }
+  void PutBytes(uint64_t position, const std::string& bytes) {
+    ASSERT_TRUE(store->inner().Put(paths.WalEntry(WalPosition(position)), arrow::Buffer::FromString(bytes)).ok());
   }
   void PutManifest(uint64_t replay_after, uint64_t last_seen) {
     ShardManifest manifest{.shard_id = TestShard(),
@@ -101,6 +115,42 @@ TEST(WalTailer, NextPositionFromTheLargerOfTheTwoManifestPositions) {
                                                            "HEAD wal/11", "HEAD wal/12", "HEAD wal/13"));
     });
   }
+}
+
+TEST(WalTailer, ABacklogCountsEntriesWithRowsAndReadsOnlySmallOnes) {
+  InWorld([](World& world) {
+    world.PutManifest(/*replay_after=*/2, /*last_seen=*/2);
+    for (uint64_t i : {1, 2, 3, 6}) world.PutSentinel(i);
+    world.PutRows(4, 1);
+    world.PutRows(5, 10'000);
+    const WalBacklog backlog = world.tailer.BacklogAfter(WalPosition(2)).ValueOrDie();
+    EXPECT_EQ(backlog.tip, WalPosition(6));
+    EXPECT_EQ(backlog.entries_with_rows, 2u);
+    EXPECT_THAT(
+        world.store->TakeRequests(),
+        ElementsAre("GET manifest/hint", "LIST manifest", "GET manifest/1", "HEAD wal/3", "GET wal/3", "HEAD wal/4",
+                    "HEAD wal/5", "GET wal/4", "HEAD wal/6", "HEAD wal/7", "HEAD wal/8", "HEAD wal/9", "GET wal/6"));
+    const WalBacklog rest = world.tailer.BacklogAfter(WalPosition(5)).ValueOrDie();
+    EXPECT_EQ(rest.tip, WalPosition(6));
+    EXPECT_EQ(rest.entries_with_rows, 0u);
+    EXPECT_EQ(world.tailer.BacklogAfter(WalPosition(6)).ValueOrDie().tip, WalPosition(6));
+  });
+}
+
+TEST(WalTailer, WhatIsMissingOrDamagedMayHaveHeldRows) {
+  InWorld([](World& world) {
+    world.PutManifest(/*replay_after=*/0, /*last_seen=*/4);
+    world.PutSentinel(1);
+    world.PutBytes(2, "torn");
+    world.PutSentinel(4);
+    const WalBacklog backlog = world.tailer.BacklogAfter(WalPosition(0)).ValueOrDie();
+    EXPECT_EQ(backlog.tip, WalPosition(4));
+    EXPECT_EQ(backlog.entries_with_rows, 2u) << "2 is torn, 3 is missing";
+    world.store->Fail("GET wal/4");
+    EXPECT_KIND(kTransient, "scripted", world.tailer.BacklogAfter(WalPosition(0)).status());
+    world.store->Fail("HEAD wal/3");
+    EXPECT_KIND(kTransient, "WAL position 3", world.tailer.BacklogAfter(WalPosition(0)).status());
+  });
 }
 
 TEST(WalTailer, WithoutAShardTheLogStartsAtOne) {
