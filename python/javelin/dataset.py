@@ -436,12 +436,13 @@ class LanceDataset:
         max_memtable_size, max_memtable_rows, max_memtable_batches : int
             A MemTable is frozen at so many bytes (256 MiB), rows (100,000) or batches (8,000).
         max_unflushed_memtable_bytes : int
-            Bytes of memory at which puts are refused at once (Backpressure) until some of it is free; 1 GiB.
+            Bytes of memory at which puts wait for a flush to make room; with ``wait=False`` they are refused at once
+            (Backpressure). 1 GiB.
         manifest_scan_batch_size : int
             Manifest versions probed at once when looking for the newest; 1.
         backpressure_log_interval_ms : int
-            Milliseconds between two notes that puts are refused; 30,000. Kept with the table for other writers; no notes are
-            written yet.
+            Milliseconds between two notes that puts wait; 30,000. Kept with the table for other writers; writers of this library
+            write no notes yet.
         frozen_memtable_grace_ms : int
             Milliseconds that a flushed MemTable goes on to answer reads from memory, for queries that are split over several
             reads; 0 = not at all. Its memory counts in ``grace_bytes``, not against `max_unflushed_memtable_bytes`.

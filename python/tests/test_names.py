@@ -96,6 +96,8 @@ def test_methods_that_are_not_covered_are_not_there(table, writer):
         with pytest.raises(AttributeError):
             getattr(table, name)
     with pytest.raises(AttributeError):
+        table.fresh().search
+    with pytest.raises(AttributeError):
         writer.tail
     with pytest.raises(AttributeError):
         writer.lsm_scanner().filter
@@ -118,6 +120,12 @@ def test_arguments_that_are_not_covered_are_refused(table, shard, uri):
         lambda: table.mem_wal_writer(shard, hnsw_params={}),
         lambda: table.mem_wal_writer(shard, stats_log_interval_ms=1),
         lambda: table.initialize_mem_wal(stats_log_interval_ms=1),
+        lambda: table.mem_wal_writer(shard, index_overrides={}),
+        lambda: table.mem_wal_writer(shard, observer=print),
+        lambda: table.mem_wal_writer(shard, warmer=print),
+        lambda: table.mem_wal_writer(shard, backpressure_controller=print),
+        lambda: table.mem_wal_writer(shard, may_freeze=print),
+        lambda: table.fresh(at_least=b"token"),
     ):
         with pytest.raises(TypeError):
             call()
