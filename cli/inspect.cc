@@ -158,7 +158,7 @@ std::string RetiredText(const Json& folders) {
   if (folders.empty()) return "";
   uint64_t bytes = 0;
   for (const Json& folder : folders) bytes += folder["bytes"].get<uint64_t>();
-  return fmt::format("\n    {} SSTable folders of {} bytes not listed any more; `javelin compact` deletes them in time",
+  return fmt::format("\n    SSTable folders not listed any more: {}, {} bytes; `javelin compact` deletes them in time",
                      folders.size(), bytes);
 }
 

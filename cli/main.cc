@@ -27,11 +27,9 @@ constexpr char kFooter[] =
     "Exit code: 0 success, 1 failure (one line `error: <Kind>: message` on standard error), 2 wrong usage.";
 
 constexpr char kViewNote[] =
-    "Reads the base table and the published rows of its shards. Rows that are only in the log of a shard belong to the "
-    "writer\n"
-    "of that shard; this command claims no shard, so it does not see them, and says on standard error how many log "
-    "entries with puts\n"
-    "or deletes it left out.";
+    "Reads the base table and the published rows of its shards. Rows that are only in the log of a shard belong\n"
+    "to the writer of that shard; this command claims no shard, so it does not see them, and says on standard\n"
+    "error how many log entries with puts or deletes it left out.";
 
 // The checks of the parser's own print the limits of its number types, and its numbers end at their limit unnoticed;
 // this says what to give instead.
@@ -68,11 +66,10 @@ std::string WrongCommand(const CLI::App& app, int argc, char** argv) {
 }
 
 constexpr char kCompactNote[] =
-    "One commit takes the newest row of each key of flushed rows in, and deleted keys out. Writers may be at work; "
-    "rows\n"
-    "that are only in the log of a shard stay there. Folders of SSTables that are not needed any more are deleted by "
-    "a\n"
-    "later run: readers with an older view have ten minutes, or what --retired-grace says.";
+    "One commit takes the newest row of each key of flushed rows in, and deleted keys out. Writers may be at\n"
+    "work; rows that are only in the log of a shard stay there. Folders of SSTables that are not needed any more\n"
+    "stay for readers with an older view, for ten minutes or what --retired-grace says; the next run after that\n"
+    "deletes them.";
 
 void AddRowOptions(CLI::App& command, RowOptions& options) {
   command.add_option("URI", options.uri, "The table")->required();
@@ -151,7 +148,7 @@ int Main(int argc, char** argv) {
       ->type_name("N");
   compact_command
       ->add_option("--retired-grace", compact.retired_grace_seconds,
-                   "How long the folders of retired SSTables stay; 600 by default, 0 = not at all")
+                   "How long the folders of retired SSTables stay; 600 by default, 0 = this run deletes them")
       ->check(WholeNumber())
       ->type_name("SECONDS");
   compact_command->add_flag("--dry-run", compact.dry_run, "Print what there is to do; change nothing");

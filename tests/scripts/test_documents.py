@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CITATION = re.compile(r'docs/(\w+)\.md,\s*((?:"[^"]+"(?:,? (?:and )?)?)+)')
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
@@ -63,11 +65,12 @@ def test_every_difference_is_held_by_tests_that_exist():
     assert not missing, "\n".join(missing)
 
 
-def test_the_example_of_the_readme_prints_what_it_says(tmp_path):
-    examples = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+@pytest.mark.parametrize("document", ["README.md", "python/README.md"])
+def test_the_example_of_a_readme_prints_what_it_says(document, tmp_path):
+    examples = re.findall(r"^```python\n(.*?)^```", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL)
     example = "\n".join(examples)  # each goes on from the one before
     said = re.findall(r"^\s*print\(.*\)  # (.+)$", example, re.MULTILINE)
-    assert len(said) == example.count("print(")
+    assert said and len(said) == example.count("print(")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, env=environment, capture_output=True, text=True,
                           timeout=60, check=False)
