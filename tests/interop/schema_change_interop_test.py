@@ -292,14 +292,111 @@ def test_a_key_that_is_dropped_is_not_followed(uri, peer, shard):
     assert javelin.dataset(uri).count_rows() == 5
 
 
-def test_an_id_that_is_given_again_with_another_type_is_refused(tmp_path, peer, shard):
-    """Without data files the peer gives the id of a dropped column to the next one."""
+def empty_table(tmp_path, peer, initialize_by):
+    """No data file holds a column, so the peer would give the id of a dropped one to the next."""
     uri = str(tmp_path / "t.lance")
-    javelin.write_dataset(SCHEMA.empty_table(), uri).initialize_mem_wal(unsharded=True)
-    with javelin.dataset(uri).mem_wal_writer(shard, commit_mode="eager") as writer:
-        writer.put([row(1, "sstable")])
-    with Peer("javelin") as ours:
-        ours.run("w = javelin.dataset(uri).mem_wal_writer(shard, commit_mode='eager'); w.put([row])", uri=uri, shard=shard, row=row(2, "log"))
+    table = javelin.write_dataset(SCHEMA.empty_table(), uri)
+    if initialize_by == "ours":
+        table.initialize_mem_wal(unsharded=True)
+    else:
+        peer.run("lance.dataset(uri).initialize_mem_wal(unsharded=True)", uri=uri)
+    return uri
+
+
+DROP_AND_ADD = {
+    "another name": "ds = lance.dataset(uri); ds.drop_columns(['text']); ds.add_columns(pa.schema([pa.field('more', pa.string())]))",
+    "the same name": "ds = lance.dataset(uri); ds.drop_columns(['text']); ds.add_columns(pa.schema([pa.field('text', pa.string())]))",
+}
+
+
+@pytest.mark.parametrize("change", DROP_AND_ADD)
+@pytest.mark.parametrize("initialize_by", ["ours", "theirs"])
+def test_the_id_of_a_dropped_column_is_never_given_again(tmp_path, peer, shard, initialize_by, change):
+    uri = empty_table(tmp_path, peer, initialize_by)
+    if initialize_by == "theirs":
+        peer.run("w = writer(uri, shard); w.put(rows_of(schema, rows)); w.close()", uri=uri, shard=shard, schema=SCHEMA, rows=[row(1, "theirs")])
+    writer = javelin.dataset(uri).mem_wal_writer(shard, commit_mode="eager")
+    writer.put([row(2, "sstable")])
+    writer.flush()
+    writer.put([row(3, "memory")])
+    peer.run(DROP_AND_ADD[change], uri=uri)
+
+    name = javelin.dataset(uri).schema.names[-1]
+    assert [field.id() for field in javelin.dataset(uri).lance_schema.fields()] == [0, 2, 3]
+    keys = [1, 2, 3] if initialize_by == "theirs" else [2, 3]
+    expected = {key: {"id": key, "score": key * 10, name: None} for key in keys}
+    table = javelin.dataset(uri)
+    assert by_id(table.fresh().to_table()) == expected
+    writer.evolve()
+    writer.put([{"id": 4, "score": 40, name: "new"}])
+    expected[4] = {"id": 4, "score": 40, name: "new"}
+    assert by_id(table.fresh().to_table()) == expected
+    writer.close()
+    assert_read_alike(peer, uri, shard, expected)
+
+
+@pytest.mark.parametrize("with_versions", [True, False])
+def test_an_id_that_was_given_again_before_any_of_our_commits_is_noticed(tmp_path, peer, shard, with_versions):
+    """The peer then reads the values of one column as those of another."""
+    uri = empty_table(tmp_path, peer, "theirs")
+    peer.run("w = writer(uri, shard); w.put(rows_of(schema, [row])); w.close()", uri=uri, shard=shard, schema=SCHEMA, row=row(1, "sstable"))
+    with Peer() as killed:
+        killed.run(HELPERS)
+        killed.run("w = writer(uri, shard); w.put(rows_of(schema, [row]))", uri=uri, shard=shard, schema=SCHEMA, row=row(2, "log"))
+    peer.run("ds = lance.dataset(uri)\nds.alter_columns({'path': 'score', 'name': 'points'})\nds.drop_columns(['points'])\n"
+             "ds.add_columns(pa.schema([pa.field('more', pa.int32())]))", uri=uri)
+    if not with_versions:
+        peer.run("import datetime; lance.dataset(uri).cleanup_old_versions(older_than=datetime.timedelta(0))", uri=uri)
+    assert by_id(peer.value("scan(uri, shard)", uri=uri, shard=shard))[1]["more"] == 10
+    table = javelin.dataset(uri)
+    for ask in (lambda: table.fresh().to_table(), lambda: table.fresh().get([1]), lambda: table.compact_shards(),
+                lambda: table.mem_wal_writer(shard)):
+        with pytest.raises(errors.NotSupported, match="'more' now, but .*(has no such column|are gone)"):
+            ask()
+    # As the error says.
+    peer.run("lance.dataset(uri).drop_columns(['more'])", uri=uri)
+    with javelin.dataset(uri).mem_wal_writer(shard):
+        pass
+    javelin.dataset(uri).compact_shards()
+    peer.run("lance.dataset(uri).add_columns(pa.schema([pa.field('more', pa.int32())]))", uri=uri)
+    expected = {key: {"id": key, "text": f"{tag}{key}", "more": None} for key, tag in ((1, "sstable"), (2, "log"))}
+    assert by_id(javelin.dataset(uri).fresh().to_table()) == expected
+
+
+@pytest.mark.parametrize("with_versions", [True, False])
+def test_a_column_that_was_renamed_twice_before_any_of_our_commits(tmp_path, peer, shard, with_versions):
+    uri = empty_table(tmp_path, peer, "theirs")
+    peer.run("w = writer(uri, shard); w.put(rows_of(schema, [row])); w.close()", uri=uri, shard=shard, schema=SCHEMA, row=row(1, "sstable"))
+    peer.run("ds = lance.dataset(uri)\nfor old, new in (('text', 'a'), ('a', 'b')): ds.alter_columns({'path': old, 'name': new})", uri=uri)
+    table = javelin.dataset(uri)
+    if with_versions:
+        assert by_id(table.fresh().to_table()) == {1: {"id": 1, "b": "sstable1", "score": 10}}
+        return
+    peer.run("import datetime; lance.dataset(uri).cleanup_old_versions(older_than=datetime.timedelta(0))", uri=uri)
+    with pytest.raises(errors.NotSupported, match="are gone"):
+        javelin.dataset(uri).fresh().to_table()
+
+
+def test_an_overwrite_of_a_table_that_keeps_its_ids(tmp_path, peer, shard):
+    """Its columns are new ones, also to rows that still lie in the shard's folder."""
+    uri = empty_table(tmp_path, peer, "ours")
+    with javelin.dataset(uri).mem_wal_writer(shard) as writer:
+        writer.put([row(1, "before")])
+    javelin.write_dataset(table_of(SCHEMA, [row(5, "after")]), uri, mode="overwrite")
+    assert [field.id() for field in javelin.dataset(uri).lance_schema.fields()] == [3, 4, 5]
+    peer.run("ds = lance.dataset(uri); ds.validate(); ds.initialize_mem_wal(unsharded=True)", uri=uri)
+    assert by_id(peer.value("ds.to_table()")) == {5: row(5, "after")}
+    peer.run("ds.add_columns(pa.schema([pa.field('more', pa.int64())]))")
+    assert [field.id() for field in javelin.dataset(uri).lance_schema.fields()] == [3, 4, 5, 6]
+
+
+def test_an_id_that_was_given_again_with_another_type_is_refused(tmp_path, peer, shard):
+    """Before any of our commits the peer gives the id of a dropped column to the next one."""
+    uri = empty_table(tmp_path, peer, "theirs")
+    peer.run("w = writer(uri, shard); w.put(rows_of(schema, [row])); w.close()", uri=uri, shard=shard, schema=SCHEMA, row=row(1, "sstable"))
+    with Peer() as killed:
+        killed.run(HELPERS)
+        killed.run("w = writer(uri, shard); w.put(rows_of(schema, [row]))", uri=uri, shard=shard, schema=SCHEMA, row=row(2, "log"))
     peer.run("ds = lance.dataset(uri); ds.drop_columns(['score']); ds.add_columns(pa.schema([pa.field('more', pa.float32())]))", uri=uri)
     assert [field.id() for field in javelin.dataset(uri).lance_schema.fields()] == [0, 1, 2]
     with pytest.raises(errors.NotSupported, match="int32"):

@@ -52,6 +52,14 @@ struct Plan {
   bool creates = false;
 };
 
+// The columns of an overwrite. Those of a table that keeps its field ids count from behind the last one given.
+arrow::Result<file::Schema> ColumnsOfOverwrite(const DatasetState& table, const arrow::Schema& given) {
+  constexpr int64_t kRoom = 1 << 20;  // more than any table has columns
+  const auto mark = table.loaded.manifest == nullptr ? std::nullopt : table.loaded.manifest->max_allocated_field_id;
+  if (mark > INT32_MAX - kRoom) return NotSupported("'{}' has used up its field ids", table.location.uri);
+  return file::Schema::FromArrow(given, FieldId(static_cast<int32_t>(mark.value_or(-1) + 1)));
+}
+
 arrow::Result<Plan> PlanWrite(const DatasetState& table, const arrow::Schema& given, WriteMode mode) {
   Plan plan;
   if (mode == WriteMode::kAppend) {
@@ -62,7 +70,7 @@ arrow::Result<Plan> PlanWrite(const DatasetState& table, const arrow::Schema& gi
   }
   plan.creates = table.loaded.manifest == nullptr;
   if (!plan.creates) ARROW_RETURN_NOT_OK(CheckCanFollow(table));
-  ARROW_ASSIGN_OR_RAISE(plan.written, file::Schema::FromArrow(given));
+  ARROW_ASSIGN_OR_RAISE(plan.written, ColumnsOfOverwrite(table, given));
   table::Overwrite overwrite;
   overwrite.schema = plan.written;
   overwrite.data_format_version = file::ToString(kWrittenVersion);

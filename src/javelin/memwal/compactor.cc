@@ -191,6 +191,7 @@ class ShardCompactor {
     for (const SsTableEntry& entry : pending) {
       if (!plan.entries.empty() && bytes + entry.in_memory_bytes.value_or(0) > options_.max_bytes_per_pass) break;
       ARROW_ASSIGN_OR_RAISE(auto table, cache->Get(base_->location().store, JoinKey(paths.shard_folder, entry.path)));
+      ARROW_RETURN_NOT_OK(table->CheckColumns(*base_));
       // Where nobody measured it, what is stored stands in for it.
       bytes += entry.in_memory_bytes.value_or(table->num_rows() * table->bytes_per_row());
       if (!plan.entries.empty() && bytes > options_.max_bytes_per_pass) break;

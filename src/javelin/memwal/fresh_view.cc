@@ -187,8 +187,8 @@ class Assembly {
     for (const SsTableEntry& sstable : sstables) {
       if (sstable.generation <= compacted) continue;
       if (oldest_in_memory.has_value() && sstable.generation >= *oldest_in_memory) continue;
-      sources.push_back(MakeSsTableSource(cache_, base_->location().store, JoinKey(paths.shard_folder, sstable.path),
-                                          sstable.generation, key_));
+      sources.push_back(
+          MakeSsTableSource(cache_, base_, JoinKey(paths.shard_folder, sstable.path), sstable.generation, key_));
       tiers_.push_back(
           fmt::format("SSTable of shard {}: generation {}, {}", shard.ToString(), sstable.generation, sstable.path));
     }

@@ -5,6 +5,7 @@
 #include "javelin/base/error.h"
 #include "javelin/file/data_file_writer.h"
 #include "javelin/memwal/bucket_hash.h"
+#include "javelin/memwal/column_history.h"
 #include "javelin/memwal/shard_schemas.h"
 #include "javelin/memwal/sharding.h"
 #include "javelin/table/mem_wal_details.h"
@@ -140,6 +141,17 @@ arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const
     if (latest->manifest().FindIndex(table::kMemWalIndexName) != nullptr) return AlreadyInitialized(dataset);
   }
   return committed;
+}
+
+arrow::Status KeepFieldIds(const Dataset& dataset) {
+  if (dataset.manifest().max_allocated_field_id.has_value()) return arrow::Status::OK();
+  ARROW_ASSIGN_OR_RAISE(const auto latest, dataset.CheckoutLatest());
+  ARROW_RETURN_NOT_OK(CheckColumnsStay(*latest, NamesOf(dataset.schema())));
+  if (latest->manifest().max_allocated_field_id.has_value()) return arrow::Status::OK();
+  table::Transaction transaction;
+  transaction.read_version = latest->version();
+  transaction.operation = table::Update{};
+  return latest->Commit(std::move(transaction)).status();
 }
 
 }  // namespace javelin::memwal

@@ -26,9 +26,16 @@ struct InitializeOptions {
   WriterOptions writer_defaults;
 };
 
+// The table never gives the id of a dropped column to another one from here on (table/field_ids.h): rows of its shards
+// are matched to columns by id.
+//
 // InvalidInput: already initialised, no such column or index, unusable type, two modes, half of bucket, num_buckets
 // outside [1, 1024], a key type that cannot be hashed, a column named `_tombstone`. NotSupported: a column that cannot
 // be written.
 arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const InitializeOptions& options);
+
+// The same promise for a table that another library initialised: a commit that changes nothing else, or nothing where
+// the newest version has made it. What was dropped before it is not covered. Errors as Dataset::Commit.
+arrow::Status KeepFieldIds(const Dataset& dataset);
 
 }  // namespace javelin::memwal

@@ -192,5 +192,16 @@ TEST(Initialize, OnlyOnce) {
   EXPECT_EQ(dataset->CheckoutLatest().ValueOrDie()->version(), dataset->version());
 }
 
+// Rows of shards are matched to columns by field id.
+TEST(Initialize, FieldIdsAreKeptFromHereOn) {
+  const auto before = MakeTable();
+  EXPECT_EQ(before->manifest().max_allocated_field_id, std::nullopt);
+  const auto dataset = Initialize(*before, {}).ValueOrDie();
+  EXPECT_EQ(dataset->manifest().max_allocated_field_id, 2);
+  ASSERT_TRUE(KeepFieldIds(*dataset).ok());
+  ASSERT_TRUE(KeepFieldIds(*before).ok());  // a handle that does not know it yet
+  EXPECT_EQ(dataset->CheckoutLatest().ValueOrDie()->version(), dataset->version());
+}
+
 }  // namespace
 }  // namespace javelin::memwal

@@ -1,5 +1,7 @@
 #include "javelin/base/error.h"
+#include "javelin/memwal/column_history.h"
 #include "javelin/memwal/flush_task.h"
+#include "javelin/memwal/initialize.h"
 #include "javelin/memwal/replay.h"
 #include "javelin/memwal/shard_writer_internal.h"
 #include "javelin/table/manifest.h"
@@ -187,8 +189,9 @@ class Opening {
   arrow::Status CheckColumnsKnown(const arrow::Schema& entry) {
     for (const auto& field : entry.fields()) {
       const auto id = file::FieldIdOf(*field);
-      if (!id.has_value() || field->name() == kTombstoneColumn || dropped_.contains(*id) ||
-          plan_.context->schemas->storage_fields().FindById(*id) != nullptr) {
+      if (!id.has_value() || field->name() == kTombstoneColumn || dropped_.contains(*id)) continue;
+      if (const auto* known = plan_.context->schemas->storage_fields().FindById(*id); known != nullptr) {
+        if (known->name != field->name()) ARROW_RETURN_NOT_OK(CheckRenamed(*id, field->name()));
         continue;
       }
       ARROW_ASSIGN_OR_RAISE(const auto newest, dataset_.CheckoutLatest());
@@ -198,8 +201,16 @@ class Opening {
       }
       ARROW_ASSIGN_OR_RAISE(newer_, MemTableContext::Make(newest->schema(), newest->version(),
                                                           plan_.options.durable_write, plan_.context->durable));
+      newest_ = newest;
       return arrow::Status::Cancelled("the replay begins anew with version ", newest->version().value());
     }
+    return arrow::Status::OK();
+  }
+
+  arrow::Status CheckRenamed(FieldId id, const std::string& name) {
+    if (renamed_.contains({id, name})) return arrow::Status::OK();
+    ARROW_RETURN_NOT_OK(CheckColumnsStay(newest_ == nullptr ? dataset_ : *newest_, {{id, name}}));
+    renamed_.emplace(id, name);
     return arrow::Status::OK();
   }
 
@@ -233,10 +244,12 @@ class Opening {
   WalLog log_;
   std::shared_ptr<WriterState> state_;
   std::optional<Replay> replay_;
-  std::optional<WalPosition> checked_only_from_;  // before the claim: what is not in memory starts here
-  std::optional<Flush> flush_;                    // once claimed
-  std::set<FieldId> dropped_;                     // columns of entries that the newest version does not have
-  std::shared_ptr<const MemTableContext> newer_;  // set: the replay ended to begin anew with this
+  std::optional<WalPosition> checked_only_from_;       // before the claim: what is not in memory starts here
+  std::optional<Flush> flush_;                         // once claimed
+  std::set<FieldId> dropped_;                          // columns of entries that the newest version does not have
+  std::set<std::pair<FieldId, std::string>> renamed_;  // columns of entries that have other names now
+  std::shared_ptr<const Dataset> newest_;              // which the context was made of, if not of dataset_
+  std::shared_ptr<const MemTableContext> newer_;       // set: the replay ended to begin anew with this
   WalPosition next_;
 };
 
@@ -281,6 +294,7 @@ arrow::Result<std::shared_ptr<ShardWriter>> ShardWriter::Open(const Dataset& dat
       registry->ManifestStore(dataset.location(), plan.shard,
                               ManifestStoreOptions{.scan_batch_size = plan.options.manifest_scan_batch_size}));
   ARROW_RETURN_NOT_OK(opening.Read());
+  ARROW_RETURN_NOT_OK(KeepFieldIds(dataset));
   ARROW_RETURN_NOT_OK(runtime.SyncPoint("open.read"));
   ARROW_RETURN_NOT_OK(opening.Claim());
   ARROW_RETURN_NOT_OK(opening.FenceAndCatchUp());

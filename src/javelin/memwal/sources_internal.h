@@ -40,10 +40,10 @@ class MemoryRows {
 // What is visible of a MemTable.
 std::shared_ptr<const query::Source> MakeMemTableSource(MemTableView view);
 
-// The SSTable of that generation, opened through the cache on first use. `key`: the primary key of the base table,
-// empty without one.
+// The SSTable of that generation, opened through the cache on first use. `base`: the version of the table that it is
+// read with; `key`: its primary key, empty without one.
 std::shared_ptr<const query::Source> MakeSsTableSource(std::shared_ptr<SsTableCache> cache,
-                                                       std::shared_ptr<ObjectStore> store, std::string folder,
+                                                       std::shared_ptr<const Dataset> base, std::string folder,
                                                        Generation generation, std::vector<file::Field> key);
 
 // One version of the base table; `keys` absent: no primary key. Finds keys by streaming the key columns; where the

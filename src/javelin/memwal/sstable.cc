@@ -4,6 +4,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/index/key_encoding.h"
+#include "javelin/memwal/column_history.h"
 #include "javelin/memwal/shard_schemas.h"
 #include "javelin/table/deletion_vector.h"
 #include "javelin/table/manifest.h"
@@ -78,6 +79,17 @@ arrow::Status SsTable::CheckKey(const std::vector<file::Field>& key) const {
                                [](const file::Field& field, FieldId id) { return field.id == id; });
   if (same) return arrow::Status::OK();
   return In(NotSupported("the primary key of the table was changed after these rows were written"));
+}
+
+arrow::Status SsTable::CheckColumns(const Dataset& table) const {
+  {
+    std::lock_guard lock(mutex_);
+    if (columns_checked_ == table.version()) return arrow::Status::OK();
+  }
+  ARROW_RETURN_NOT_OK(In(CheckColumnsStay(table, NamesOf(schema_))));
+  std::lock_guard lock(mutex_);
+  columns_checked_ = table.version();
+  return arrow::Status::OK();
 }
 
 // A column keeps its type under its id as long as somebody keeps count of the ids; bytes of one type read as another

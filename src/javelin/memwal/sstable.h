@@ -11,6 +11,7 @@
 #include <arrow/type_fwd.h>
 
 #include "javelin/base/resources.h"
+#include "javelin/dataset/dataset.h"
 #include "javelin/file/data_file_reader.h"
 #include "javelin/index/key_index.h"
 #include "javelin/store/object_store.h"
@@ -38,6 +39,9 @@ class SsTable {
   // OK if the rows were written under this primary key (empty: none), by which it is decided which of them count.
   // NotSupported: the table's key was changed since.
   arrow::Status CheckKey(const std::vector<file::Field>& key) const;
+
+  // OK if its columns are those of this version of the table, or gone from it: CheckColumnsStay, once a version.
+  arrow::Status CheckColumns(const Dataset& table) const;
 
   uint64_t num_rows() const { return file_->num_rows(); }
   const table::OffsetSet& superseded() const { return superseded_; }
@@ -84,7 +88,8 @@ class SsTable {
   uint64_t size_bytes_ = 0;
   table::OffsetSet superseded_;
   mutable Mutex mutex_;
-  mutable std::shared_ptr<const Keys> keys_;  // guarded by mutex_
+  mutable std::shared_ptr<const Keys> keys_;             // guarded by mutex_
+  mutable std::optional<TableVersion> columns_checked_;  // guarded by mutex_
 };
 
 }  // namespace javelin::memwal

@@ -9,10 +9,10 @@ using TablePtr = std::shared_ptr<const SsTable>;
 
 class SsTableSource final : public query::Source {
  public:
-  SsTableSource(std::shared_ptr<SsTableCache> cache, std::shared_ptr<ObjectStore> store, std::string folder,
+  SsTableSource(std::shared_ptr<SsTableCache> cache, std::shared_ptr<const Dataset> base, std::string folder,
                 Generation generation, std::vector<file::Field> key)
       : cache_(std::move(cache)),
-        store_(std::move(store)),
+        base_(std::move(base)),
         folder_(std::move(folder)),
         generation_(generation),
         key_(std::move(key)) {}
@@ -74,8 +74,9 @@ class SsTableSource final : public query::Source {
 
  private:
   arrow::Result<TablePtr> Open() const {
-    ARROW_ASSIGN_OR_RAISE(TablePtr table, cache_->Get(store_, folder_));
+    ARROW_ASSIGN_OR_RAISE(TablePtr table, cache_->Get(base_->location().store, folder_));
     ARROW_RETURN_NOT_OK(table->CheckKey(key_));
+    ARROW_RETURN_NOT_OK(table->CheckColumns(*base_));
     return table;
   }
 
@@ -100,7 +101,7 @@ class SsTableSource final : public query::Source {
   }
 
   const std::shared_ptr<SsTableCache> cache_;
-  const std::shared_ptr<ObjectStore> store_;
+  const std::shared_ptr<const Dataset> base_;
   const std::string folder_;
   const Generation generation_;
   const std::vector<file::Field> key_;
@@ -108,9 +109,9 @@ class SsTableSource final : public query::Source {
 }  // namespace
 
 std::shared_ptr<const query::Source> MakeSsTableSource(std::shared_ptr<SsTableCache> cache,
-                                                       std::shared_ptr<ObjectStore> store, std::string folder,
+                                                       std::shared_ptr<const Dataset> base, std::string folder,
                                                        Generation generation, std::vector<file::Field> key) {
-  return std::make_shared<SsTableSource>(std::move(cache), std::move(store), std::move(folder), generation,
+  return std::make_shared<SsTableSource>(std::move(cache), std::move(base), std::move(folder), generation,
                                          std::move(key));
 }
 

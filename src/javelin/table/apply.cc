@@ -4,6 +4,7 @@
 #include "javelin/table/apply_internal.h"
 #include "javelin/table/catch_up.h"
 #include "javelin/table/feature_flags.h"
+#include "javelin/table/field_ids.h"
 #include "javelin/table/index_entry.h"
 #include "javelin/table/row_lineage.h"
 
@@ -108,11 +109,19 @@ arrow::Status Apply(const Append& append, const ApplyContext& context, Manifest&
 
 // ---- Overwrite ----
 
-arrow::Status Apply(const Overwrite& overwrite, const ApplyContext& context, Manifest& next) {
-  if (next.max_allocated_field_id) {
-    return NotSupported("overwriting a table whose field ids must not be used again (feature bit {})",
-                        flag::kLastingFieldIds);
+// Of a table that keeps its field ids the columns of an overwrite are new ones, also under the same names.
+arrow::Status CheckIdsAreNew(const file::Schema& schema, const Manifest& next) {
+  if (!next.max_allocated_field_id) return arrow::Status::OK();
+  for (const file::Field& field : schema.fields()) {
+    if (field.id.value() <= *next.max_allocated_field_id)
+      return RetryableConflict("field id {} was given to another column since the rows were written; write them again",
+                               field.id);
   }
+  return arrow::Status::OK();
+}
+
+arrow::Status Apply(const Overwrite& overwrite, const ApplyContext& context, Manifest& next) {
+  ARROW_RETURN_NOT_OK(CheckIdsAreNew(overwrite.schema, next));
   if (context.head != nullptr && !overwrite.initial_bases.empty())
     return InvalidInput("base paths can be given only when the table is created");
   const uint64_t first_id = NextFragmentId(next);
@@ -206,6 +215,7 @@ WriterVersion ThisWriter() { return {kLibraryName, JAVELIN_VERSION}; }
 arrow::Result<Manifest> ApplyTransaction(const Transaction& transaction, const ApplyContext& context) {
   Manifest next = Successor(transaction, context);
   ARROW_RETURN_NOT_OK(ApplyOperation(transaction.operation, context, next));
+  KeepFieldIds(context.head, next);
   RecomputeFlags(context.head, next);
   if (context.head != nullptr) RefreshCatchUp(*context.read, context.head->indices, context.system_index_uuid, next);
   return next;

@@ -175,7 +175,7 @@ TEST_P(Commits, AnAppendAfterAnOverwriteIsIncompatible) {
 
 TEST_P(Commits, OverwriteDropsIndicesAndKeepsConfiguration) {
   ASSERT_OK_AND_ASSIGN(const LoadedManifest first, world_.Create(1));
-  ASSERT_OK_AND_ASSIGN(LoadedManifest head, world_.Commit(first, Indices({Index("i", 'i'), MemWal(0, 4)})));
+  ASSERT_OK_AND_ASSIGN(LoadedManifest head, world_.Commit(first, Indices({Index("i", 'i')})));
   Transaction overwrite = TableWorld::CreateOf(5);
   std::get<Overwrite>(overwrite.operation).config_upserts = {{"a", "1"}};
   ASSERT_OK_AND_ASSIGN(head, world_.Commit(head, overwrite));
@@ -369,7 +369,36 @@ TEST_P(Commits, StickyBitsAndTheFieldIdMarkSurvive) {
   EXPECT_EQ(Latest().manifest->reader_feature_flags, 256u | 16384u);
   EXPECT_EQ(Latest().manifest->writer_feature_flags, 256u | 16384u | 32768u);
   EXPECT_EQ(Latest().manifest->max_allocated_field_id, 8);
-  ExpectError(world_.Commit(last, TableWorld::CreateOf(1)).status(), ErrorKind::kNotSupported, "32768");
+  // Its columns would have ids that were given to others.
+  ExpectError(world_.Commit(last, TableWorld::CreateOf(1)).status(), ErrorKind::kRetryableConflict, "field id 0");
+  Transaction replace = TableWorld::CreateOf(1);
+  auto& overwrite = std::get<Overwrite>(replace.operation);
+  overwrite.schema = file::Schema::FromArrow(*TableWorld::TwoColumns().ToArrow(), FieldId(9)).ValueOrDie();
+  overwrite.fragments = {TableWorld::Rows(3, {9, 10})};
+  ASSERT_OK(world_.Commit(last, replace).status());
+  EXPECT_EQ(Latest().manifest->max_allocated_field_id, 10);
+}
+
+// Rows that wait in a shard hold ids that no data file names.
+TEST_P(Commits, ATableWithMemWalKeepsItsFieldIds) {
+  ASSERT_OK_AND_ASSIGN(const LoadedManifest first, world_.Create(1));
+  EXPECT_EQ(first.manifest->max_allocated_field_id, std::nullopt);
+  world_.PlantVersion(first, FromHex("08 01 12 01 78 da 06 02 08 01"),
+                      [](Manifest& next) { next.fragments[0].files[0].fields = {0, 7}; });  // 7 was dropped
+  Transaction initialize;
+  initialize.operation = CreateIndex{.new_indices = {MakeMemWalIndexEntry({}, Uuid::Random(1, 2), 2, 0)}};
+  ASSERT_OK_AND_ASSIGN(const LoadedManifest marked, world_.Commit(Latest(), initialize));
+  EXPECT_EQ(Latest().manifest->max_allocated_field_id, 7);
+  EXPECT_EQ(Latest().manifest->writer_feature_flags & 32768u, 32768u);
+  EXPECT_EQ(Latest().manifest->reader_feature_flags & 32768u, 0u);
+
+  // One that another library initialised.
+  world_.PlantVersion(Latest(), FromHex("08 01 12 01 78 da 06 02 08 01"), [](Manifest& next) {
+    next.max_allocated_field_id.reset();
+    next.writer_feature_flags &= ~uint64_t{32768};
+  });
+  ASSERT_OK(world_.Commit(Latest(), TableWorld::AppendOf(2)).status());
+  EXPECT_EQ(Latest().manifest->max_allocated_field_id, 7);
 }
 
 // Another writer gets in between our listing and our manifest, as often as `races` says.

@@ -86,7 +86,11 @@ arrow::Status DecodeScalars(const wire::Manifest& message, Manifest& manifest) {
   manifest.config = ToStdMap(message.config());
   manifest.table_metadata = ToStdMap(message.table_metadata());
   if (message.has_branch()) manifest.branch = message.branch();
-  if (message.has_max_allocated_field_id()) manifest.max_allocated_field_id = message.max_allocated_field_id();
+  if (message.has_max_allocated_field_id()) {
+    manifest.max_allocated_field_id = message.max_allocated_field_id();
+    if (manifest.max_allocated_field_id < -1 || manifest.max_allocated_field_id > INT32_MAX)
+      return Corruption("the largest field id ever given is {}", *manifest.max_allocated_field_id);
+  }
   return arrow::Status::OK();
 }
 

@@ -1,0 +1,27 @@
+// Tells a column that was renamed from one that was dropped before its id was given to another.
+//
+// A table that keeps its field ids (table/field_ids.h) never does the latter. One that only other libraries have
+// written to may have done it, and then the values of the dropped column would be read as those of the other one.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <arrow/status.h>
+
+#include "javelin/dataset/dataset.h"
+
+namespace javelin::memwal {
+
+// Names of the columns that some rows were written under.
+using ColumnNames = std::map<FieldId, std::string>;
+ColumnNames NamesOf(const file::Schema& schema);
+
+// OK if every column that rows of a shard were written under is the same in `table`, is gone from it, or was renamed. Where a name has changed, reads versions, newest first, and only as far back as it takes. Blocks;
+// contexts T, S.
+//
+// NotSupported: the id was given again, or the versions that would tell are cleaned away and the table does not keep its
+// ids. A column that is dropped and added again under the same name by another library is not noticed.
+arrow::Status CheckColumnsStay(const Dataset& table, ColumnNames written);
+
+}  // namespace javelin::memwal
