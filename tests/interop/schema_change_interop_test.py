@@ -391,13 +391,13 @@ def test_an_overwrite_of_a_table_that_keeps_its_ids(tmp_path, peer, shard):
 
 
 def test_an_id_that_was_given_again_with_another_type_is_refused(tmp_path, peer, shard):
-    """Before any of our commits the peer gives the id of a dropped column to the next one."""
+    """Before any of our commits the peer gives the id of a dropped column to the next one, here of the same name."""
     uri = empty_table(tmp_path, peer, "theirs")
     peer.run("w = writer(uri, shard); w.put(rows_of(schema, [row])); w.close()", uri=uri, shard=shard, schema=SCHEMA, row=row(1, "sstable"))
     with Peer() as killed:
         killed.run(HELPERS)
         killed.run("w = writer(uri, shard); w.put(rows_of(schema, [row]))", uri=uri, shard=shard, schema=SCHEMA, row=row(2, "log"))
-    peer.run("ds = lance.dataset(uri); ds.drop_columns(['score']); ds.add_columns(pa.schema([pa.field('more', pa.float32())]))", uri=uri)
+    peer.run("ds = lance.dataset(uri); ds.drop_columns(['score']); ds.add_columns(pa.schema([pa.field('score', pa.float32())]))", uri=uri)
     assert [field.id() for field in javelin.dataset(uri).lance_schema.fields()] == [0, 1, 2]
     with pytest.raises(errors.NotSupported, match="int32"):
         javelin.dataset(uri).fresh().to_table()
