@@ -36,7 +36,8 @@ class WalListing {
 
   arrow::Result<Json> Describe(const memwal::Uuid& shard) {
     ARROW_ASSIGN_OR_RAISE(Json versions, Versions());
-    if (versions.empty()) return NotFound("there is no shard {} in this table", shard.ToString());
+    if (versions.empty())
+      return NotFound("there is no shard {} in this table; `javelin inspect` lists its shards", shard.ToString());
     ARROW_ASSIGN_OR_RAISE(Json entries, Entries());
     return Json{{"shard_id", shard.ToString()}, {"manifests", std::move(versions)}, {"entries", std::move(entries)}};
   }

@@ -189,7 +189,7 @@ def test_wal_shows_what_is_wrong_in_its_place_and_fails(logged, uri, shard):
 
 def test_wal_of_no_shard(table, uri, tmp_path):
     assert_fails(["wal", uri, "no uuid"], "InvalidInput")
-    assert_fails(["wal", uri, "00000000-0000-4000-8000-000000000000"], "NotFound")
+    assert "`javelin inspect`" in assert_fails(["wal", uri, "00000000-0000-4000-8000-000000000000"], "NotFound")
     assert_fails(["wal", tmp_path / "none.lance", "00000000-0000-4000-8000-000000000000"], "NotFound")
 
 

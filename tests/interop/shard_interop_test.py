@@ -115,6 +115,28 @@ def test_we_replay_a_shard_whose_peer_was_killed(tmp_path, peer, shard):
         assert peer_scan(second) == expected
 
 
+def test_what_only_fences_counts_in_no_log(tmp_path, peer, shard):
+    """Of tables with much metadata too, which is in every entry of the peer that holds rows."""
+    much = SCHEMA.with_metadata({"notes": "x" * 20_000})
+    uri = made_by_peer(peer, tmp_path, rows(1).cast(much))
+    peer_writer(peer, uri, shard)
+    peer.run("w.put(a); w.put(b)", a=rows(2).cast(much), b=rows(3).cast(much))
+    peer.kill()
+    view = javelin.dataset(uri).fresh
+    assert view().unseen_log_entries() == {shard: 2}
+    with Peer() as second:
+        peer_writer(second, uri, shard)
+        second.kill()
+    assert view().unseen_log_entries() == {shard: 2}
+    our_writer(uri, shard)._abort()
+    assert view().unseen_log_entries() == {shard: 2}
+    our_writer(uri, shard).close()
+    with Peer() as third:
+        peer_writer(third, uri, shard)
+        third.kill()
+    assert view().unseen_log_entries() == {}
+
+
 def test_a_shard_flushed_by_the_peer_is_read(tmp_path, peer, shard):
     uri = made_by_peer(peer, tmp_path)
     peer_writer(peer, uri, shard)

@@ -9,8 +9,8 @@ namespace {
 
 constexpr uint64_t kWidestProbe = 16;
 
-// A sentinel holds nothing that grows with the table (docs/format.md, "MemWAL: WAL entries"); both libraries write them
-// in 200 bytes. What is larger than this holds rows and need not be read to know it.
+// A sentinel holds nothing that grows with the table (docs/format.md, "MemWAL: WAL entries"); both libraries write
+// them in 200 bytes or less. What is larger than this holds rows and need not be read to know it.
 constexpr uint64_t kMaxSentinelBytes = 4'096;
 
 }  // namespace
