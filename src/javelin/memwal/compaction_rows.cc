@@ -84,18 +84,17 @@ arrow::Result<CompactionRows> CompactionRows::Collect(std::vector<std::shared_pt
 // From the newest row to the oldest: the first one of a key counts. Which rows of an SSTable are superseded follows
 // from that; its deletion file says the same, if it was made by comparing keys and not just their hashes.
 arrow::Status CompactionRows::CollectByKey() {
-  keys_.resize(tables_.size());
   for (size_t table = tables_.size(); table-- > 0;) {
-    ARROW_ASSIGN_OR_RAISE(keys_[table], tables_[table]->GetKeys(key_));
-    const SsTable::Keys& keys = *keys_[table];
+    ARROW_ASSIGN_OR_RAISE(const auto keys, tables_[table]->GetKeys(key_));
     for (uint64_t row = tables_[table]->num_rows(); row-- > 0;) {
-      if (!row_of_key_.emplace(keys.index.KeyOf(row).bytes, rows_.size()).second) continue;
-      rows_.push_back({table, row, keys.tombstones[row], std::nullopt});
-      upserts_ += keys.tombstones[row] ? 0 : 1;
+      const index::HashedKey key = keys->index.KeyOf(row);
+      if (newest_->Contains(key, rows_.size())) continue;
+      ARROW_RETURN_NOT_OK(newest_->Add(key.bytes));
+      rows_.push_back({table, row, keys->tombstones[row], std::nullopt});
+      upserts_ += keys->tombstones[row] ? 0 : 1;
     }
   }
   std::reverse(rows_.begin(), rows_.end());
-  for (auto& [key, number] : row_of_key_) number = rows_.size() - 1 - number;
   return arrow::Status::OK();
 }
 
@@ -115,14 +114,14 @@ void CompactionRows::CollectAll() {
 }
 
 arrow::Status CompactionRows::FindInBase(const Dataset& base) {
-  if (row_of_key_.empty() || base.manifest().fragments.empty()) return arrow::Status::OK();
+  if (newest_->num_rows() == 0 || base.manifest().fragments.empty()) return arrow::Status::OK();
   ARROW_ASSIGN_OR_RAISE(const auto encoder, EncoderOf(key_));
   std::vector<std::string> names;
   for (const file::Field& field : key_) names.push_back(field.name);
   return ForEachBaseKey(base, names, encoder, [&](const std::string& key, RowAddress address) {
-    const auto found = row_of_key_.find(key);
-    if (found == row_of_key_.end()) return;
-    Row& row = rows_[found->second];
+    const auto found = newest_->FindNewest(index::HashedKey(key), rows_.size());
+    if (!found.has_value()) return;
+    Row& row = rows_[rows_.size() - 1 - *found];
     if (row.deleted) {
       masked_.push_back(address);
     } else if (const auto earlier = std::exchange(row.in_base, address)) {

@@ -3,14 +3,13 @@
 
 #include <memory>
 #include <optional>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <arrow/result.h>
 #include <arrow/type_fwd.h>
 
 #include "javelin/dataset/dataset.h"
+#include "javelin/index/key_index.h"
 #include "javelin/memwal/sstable.h"
 
 namespace javelin::memwal {
@@ -48,10 +47,10 @@ class CompactionRows {
   void CollectAll();
 
   std::vector<std::shared_ptr<const SsTable>> tables_;
-  std::vector<std::shared_ptr<const SsTable::Keys>> keys_;  // by table; the map points into them
   std::vector<file::Field> key_;
   std::vector<Row> rows_;  // ascending by table and row
-  std::unordered_map<std::string_view, size_t> row_of_key_;
+  // The keys of rows_ in its reverse order.
+  std::unique_ptr<index::KeyIndex> newest_ = std::make_unique<index::KeyIndex>();
   std::vector<RowAddress> masked_;
   uint64_t upserts_ = 0;
 };
