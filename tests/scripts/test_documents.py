@@ -65,6 +65,19 @@ def test_every_difference_is_held_by_tests_that_exist():
     assert not missing, "\n".join(missing)
 
 
+def test_every_count_of_requests_is_held_by_a_test_that_exists():
+    code = "".join(path.read_text() for path in tracked("*_test.cc"))
+    section = (ROOT / "docs" / "architecture.md").read_text().split("\n## Requests\n")[1].split("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("|")][2:]
+    assert rows
+    missing = []
+    for row in rows:
+        names = re.findall(r"`(\w+)\.(\w*)(?:\*|\.\.\.)?`", row.rstrip("|").rsplit("|", 1)[1])
+        missing += [row] if not names else []
+        missing += [f"{suite}.{test}" for suite, test in names if not re.search(rf"TEST(_[FP])?\({suite},\s*{test}", code)]
+    assert not missing, "\n".join(missing)
+
+
 @pytest.mark.parametrize("document", ["README.md", "python/README.md"])
 def test_the_example_of_a_readme_prints_what_it_says(document, tmp_path):
     examples = re.findall(r"^```python\n(.*?)^```", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL)
