@@ -49,8 +49,7 @@ class Renamed {
       const file::Field* field = version.schema.FindById(column->then.first);
       const bool reached = version.version <= table_.version();
       if (field == nullptr && (reached || column->found)) {
-        return TellNot(table_, column->then,
-                                       fmt::format("version {} has no such column", version.version));
+        return TellNot(table_, column->then, fmt::format("version {} has no such column", version.version));
       }
       column->found = column->found || (field != nullptr && field->name == column->then.second);
       column = column->found && reached ? pending_.erase(column) : std::next(column);

@@ -17,11 +17,11 @@ namespace javelin::memwal {
 using ColumnNames = std::map<FieldId, std::string>;
 ColumnNames NamesOf(const file::Schema& schema);
 
-// OK if every column that rows of a shard were written under is the same in `table`, is gone from it, or was renamed. Where a name has changed, reads versions, newest first, and only as far back as it takes. Blocks;
-// contexts T, S.
+// OK if every column that rows of a shard were written under is the same in `table`, is gone from it, or was renamed.
+// Where a name has changed, reads versions, newest first, and only as far back as it takes. Blocks; contexts T, S.
 //
-// NotSupported: the id was given again, or the versions that would tell are cleaned away and the table does not keep its
-// ids. A column that is dropped and added again under the same name by another library is not noticed.
+// NotSupported: the id was given again, or the versions that would tell are cleaned away and the table does not keep
+// its ids. A column that is dropped and added again under the same name by another library is not noticed.
 arrow::Status CheckColumnsStay(const Dataset& table, ColumnNames written);
 
 }  // namespace javelin::memwal

@@ -510,6 +510,58 @@ TEST(SchemaChange, DroppedAndAddedAgainIsAnotherColumn) {
   });
 }
 
+// What a table does that does not keep its field ids: values of the dropped column must not show under the other one.
+TEST(SchemaChange, AnIdThatIsGivenAgainIsNoticed) {
+  World world;
+  world.CreateTable(R"([[0, "base"]])");
+  world.Run([&](Process& process) {
+    AddColumn(world, process, Number());
+    const auto writer = process.Open();
+    ASSERT_OK(writer->Put({RowsFor(*writer, R"([[1, "a", 11]])")}));
+    ASSERT_OK(writer->Flush());
+    ASSERT_OK(writer->Put({RowsFor(*writer, R"([[2, "b", 22]])")}));
+    writer->Abort();
+    RenameColumn(world, process, "n", "m");
+    EXPECT_EQ(process.Fresh(), "0:base:null 1:a:11") << "what was renamed is the same column";
+    DropColumn(world, process, "m");
+    auto other = Number();
+    other.name = "other";
+    AddColumn(world, process, other);
+
+    const auto table = process.Table();
+    const auto version = table->version();
+    const auto view = Must(FreshView::Open(*table));
+    ExpectError(Must(view->Scan())->ToTable().status(), ErrorKind::kNotSupported, "no such column");
+    ExpectError(view->Get(*Keys("[[1]]")).status(), ErrorKind::kNotSupported, "no such column");
+    ExpectError(CompactShards(*table).status(), ErrorKind::kNotSupported, "no such column");
+    ExpectError(ShardWriter::Open(*table, kShard, Eager()).status(), ErrorKind::kNotSupported, "no such column");
+    EXPECT_EQ(process.Table()->version(), version);
+
+    DropColumn(world, process, "other");  // as the error says
+    ASSERT_OK(process.Open()->Close());
+    EXPECT_EQ(process.Fresh(), "0:base 1:a 2:b");
+    Compact(process);
+    EXPECT_EQ(Sorted(Base(process)), "0:base 1:a 2:b");
+  });
+}
+
+// Once for an SSTable and a version of the table, and only where a name has changed.
+TEST(SchemaChange, ARenameIsLookedUpOnce) {
+  World world;
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    FlushGenerations(process, {R"([[1, "a"]])"});
+    for (const auto& [from, to] : {std::pair("text", "x"), std::pair("x", "y")}) RenameColumn(world, process, from, to);
+    const auto view = Must(FreshView::Open(*process.Table()));
+    world.Take();
+    EXPECT_EQ(Scan(*view), "1:a");
+    EXPECT_THAT(world.Take("table/_versions"), ::testing::SizeIs(3))
+        << "the newest, by listing; the one before; with the name";
+    EXPECT_EQ(Scan(*view), "1:a");
+    EXPECT_THAT(world.Take("table/_versions"), IsEmpty());
+  });
+}
+
 // A column whose type changed under its id, a key that is another one, a null that is not allowed any more: refused
 // wherever the rows lie, never answered.
 TEST(SchemaChange, WhatCannotBeFollowedIsRefused) {
