@@ -10,10 +10,13 @@
 #include "javelin/base/error.h"
 #include "javelin/file/container_internal.h"
 #include "javelin/file/page_reader_internal.h"
+#include "javelin/store/block_cache.h"
 
 namespace javelin::file {
 
 namespace {
+
+using Access = BlockCache::Access;
 
 // Below this much output, handing columns to other threads costs more than it gains.
 constexpr uint64_t kParallelBytes = 1u << 20;
@@ -60,11 +63,12 @@ struct ColumnRead {
 class DataFileReaderImpl final : public DataFileReader {
  public:
   DataFileReaderImpl(std::shared_ptr<PageEnvironment> environment, std::shared_ptr<ObjectStore> store, std::string key,
-                     Container container)
+                     Container container, std::shared_ptr<BlockCache> blocks)
       : environment_(std::move(environment)),
         store_(std::move(store)),
         key_(std::move(key)),
-        container_(std::move(container)) {
+        container_(std::move(container)),
+        blocks_(std::move(blocks)) {
     for (const ColumnMetadata& column : container_.columns) {
       pages_.emplace_back(column.pages.size());
       for (const PageMetadata& page : column.pages)
@@ -91,11 +95,12 @@ class DataFileReaderImpl final : public DataFileReader {
   };
 
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(const Schema& projection, const ColumnOfField& columns,
-                                                              std::span<const Slice> rows);
+                                                              std::span<const Slice> rows, Access access);
   arrow::Result<ColumnRead> PlanColumn(const Field& field, uint32_t column, std::span<const Slice> rows);
   arrow::Result<std::shared_ptr<const PageReader>> GetPage(uint32_t column, size_t page, const ValueShape& shape);
-  arrow::Status Fetch(std::vector<ColumnRead>& reads);
-  arrow::Result<std::vector<BufferPtr>> GetBytes(const std::vector<ByteRange>& ranges);
+  arrow::Status Fetch(std::vector<ColumnRead>& reads, Access access);
+  arrow::Result<std::vector<BufferPtr>> GetBytes(const std::vector<ByteRange>& ranges, Access access);
+  arrow::Result<std::vector<BufferPtr>> GetBytesBeforeTail(const std::vector<ByteRange>& ranges, Access access);
   void Decode(std::vector<ColumnRead>& reads, uint64_t num_rows);
   arrow::Status DecodeColumn(ColumnRead& read) const;
 
@@ -107,6 +112,7 @@ class DataFileReaderImpl final : public DataFileReader {
   std::shared_ptr<ObjectStore> store_;
   std::string key_;
   const Container container_;
+  const std::shared_ptr<BlockCache> blocks_;  // may be null
   uint64_t metadata_bytes_ = 0;
   std::vector<std::vector<KnownPage>> pages_;  // guarded by the environment's mutex
 };
@@ -198,7 +204,8 @@ arrow::Result<ColumnRead> DataFileReaderImpl::PlanColumn(const Field& field, uin
 // ---- bytes ----
 
 // Ranges inside the file's tail are there already; the others are one call to the store.
-arrow::Result<std::vector<BufferPtr>> DataFileReaderImpl::GetBytes(const std::vector<ByteRange>& ranges) {
+arrow::Result<std::vector<BufferPtr>> DataFileReaderImpl::GetBytes(const std::vector<ByteRange>& ranges,
+                                                                   Access access) {
   std::vector<BufferPtr> buffers(ranges.size());
   std::vector<ByteRange> missing;
   std::vector<size_t> missing_index;
@@ -216,7 +223,7 @@ arrow::Result<std::vector<BufferPtr>> DataFileReaderImpl::GetBytes(const std::ve
     }
   }
   if (missing.empty()) return buffers;
-  ARROW_ASSIGN_OR_RAISE(std::vector<BufferPtr> answers, store_->GetRanges(key_, missing));
+  ARROW_ASSIGN_OR_RAISE(std::vector<BufferPtr> answers, GetBytesBeforeTail(missing, access));
   if (answers.size() != missing.size())
     return Internal("the store answered {} of {} ranges", answers.size(), missing.size());
   for (size_t i = 0; i < answers.size(); ++i) {
@@ -227,8 +234,14 @@ arrow::Result<std::vector<BufferPtr>> DataFileReaderImpl::GetBytes(const std::ve
   return buffers;
 }
 
+arrow::Result<std::vector<BufferPtr>> DataFileReaderImpl::GetBytesBeforeTail(const std::vector<ByteRange>& ranges,
+                                                                             Access access) {
+  if (blocks_ == nullptr) return store_->GetRanges(key_, ranges);
+  return blocks_->GetRanges(store_, key_, container_.tail.offset, ranges, access);
+}
+
 // Rounds over all columns together, so that each round is one call.
-arrow::Status DataFileReaderImpl::Fetch(std::vector<ColumnRead>& reads) {
+arrow::Status DataFileReaderImpl::Fetch(std::vector<ColumnRead>& reads, Access access) {
   for (int round = 0; round <= PageScan::kMaxRounds; ++round) {
     std::vector<ByteRange> ranges;
     for (ColumnRead& read : reads) {
@@ -240,7 +253,7 @@ arrow::Status DataFileReaderImpl::Fetch(std::vector<ColumnRead>& reads) {
       }
     }
     if (ranges.empty()) return arrow::Status::OK();
-    auto bytes = GetBytes(ranges);
+    auto bytes = GetBytes(ranges, access);
     if (!bytes.ok()) return InFile(bytes.status());
     auto next = std::make_move_iterator(bytes->begin());
     for (ColumnRead& read : reads) {
@@ -286,7 +299,8 @@ void DataFileReaderImpl::Decode(std::vector<ColumnRead>& reads, uint64_t num_row
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::ReadRows(const Schema& projection,
                                                                                 const ColumnOfField& columns,
-                                                                                std::span<const Slice> rows) {
+                                                                                std::span<const Slice> rows,
+                                                                                Access access) {
   const uint64_t num_rows = TotalCount(rows);
   std::vector<ColumnRead> reads;
   for (const Field& field : projection.fields()) {
@@ -299,7 +313,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::ReadRows(
     ARROW_ASSIGN_OR_RAISE(ColumnRead read, PlanColumn(field, found == columns.end() ? 0 : found->second, rows));
     reads.push_back(std::move(read));
   }
-  ARROW_RETURN_NOT_OK(Fetch(reads));
+  ARROW_RETURN_NOT_OK(Fetch(reads, access));
   Decode(reads, num_rows);
   arrow::ArrayVector arrays;
   auto next = reads.begin();
@@ -332,7 +346,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::Read(cons
   }
   std::vector<Slice> rows;
   if (num_rows > 0) rows.push_back({first_row, num_rows});
-  return ReadRows(projection, columns, rows);
+  return ReadRows(projection, columns, rows, Access::kScan);
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::Take(const Schema& projection,
@@ -352,7 +366,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::Take(cons
       slices.push_back({row, 1});
     }
   }
-  ARROW_ASSIGN_OR_RAISE(auto batch, ReadRows(projection, columns, slices));
+  ARROW_ASSIGN_OR_RAISE(auto batch, ReadRows(projection, columns, slices, Access::kRows));
   if (std::equal(wanted.begin(), wanted.end(), rows.begin(), rows.end())) return batch;
   arrow::UInt64Builder positions(environment_->resources.pool);
   ARROW_RETURN_NOT_OK(positions.Reserve(static_cast<int64_t>(rows.size())));
@@ -373,14 +387,15 @@ std::string ToString(FileVersion version) { return fmt::format("{}.{}", version.
 
 arrow::Result<std::shared_ptr<DataFileReader>> DataFileReader::Open(const Resources& resources,
                                                                     std::shared_ptr<ObjectStore> store, std::string key,
-                                                                    std::optional<uint64_t> known_size) {
+                                                                    std::optional<uint64_t> known_size,
+                                                                    std::shared_ptr<BlockCache> blocks) {
   auto container = OpenContainer(resources, *store, key, known_size);
   if (!container.ok()) {
     return WithField(WithContext(container.status(), fmt::format("data file {}", store->Describe(key))), "path", key);
   }
   auto environment = std::make_shared<PageEnvironment>(resources);
   return std::make_shared<DataFileReaderImpl>(std::move(environment), std::move(store), std::move(key),
-                                              std::move(*container));
+                                              std::move(*container), std::move(blocks));
 }
 
 }  // namespace javelin::file

@@ -16,6 +16,10 @@
 #include "javelin/file/schema.h"
 #include "javelin/store/object_store.h"
 
+namespace javelin {
+class BlockCache;  // store/block_cache.h
+}
+
 namespace javelin::file {
 
 struct FileVersion {
@@ -31,11 +35,13 @@ using ColumnOfField = std::map<FieldId, uint32_t>;
 class DataFileReader {
  public:
   // One request for a file whose tail holds everything (64 KiB), else one more for its metadata. `known_size` (from a
-  // manifest) only saves work; a wrong one is Corruption. Errors name the object: Corruption, NotSupported (legacy 0.1,
-  // 2.3 and later), NotFound and other store errors.
+  // manifest) only saves work; a wrong one is Corruption. What Read and Take ask for comes through `blocks`, where
+  // given; the object must never change. Errors name the object: Corruption, NotSupported (legacy 0.1, 2.3 and later),
+  // NotFound and other store errors.
   static arrow::Result<std::shared_ptr<DataFileReader>> Open(const Resources& resources,
                                                              std::shared_ptr<ObjectStore> store, std::string key,
-                                                             std::optional<uint64_t> known_size = {});
+                                                             std::optional<uint64_t> known_size = {},
+                                                             std::shared_ptr<BlockCache> blocks = nullptr);
   virtual ~DataFileReader() = default;
 
   virtual FileVersion version() const = 0;
