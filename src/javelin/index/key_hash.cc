@@ -1,10 +1,12 @@
 #include "javelin/index/key_hash.h"
 
 #include <bit>
+#include <optional>
 #include <string>
 
 #include <arrow/array.h>
 #include <arrow/type.h>
+#include <arrow/type_traits.h>
 
 #include "javelin/base/error.h"
 #include "javelin/index/key_columns_internal.h"
@@ -39,6 +41,69 @@ struct SipState {
     Round();
     v0 ^= word;
   }
+};
+
+// ---- what of an encoded key is hashed (key_encoding.h) ----
+
+class EncodedKey {
+ public:
+  explicit EncodedKey(std::string_view bytes) : left_(bytes) {}
+
+  // False: the bytes are not those of a key. Appends what AppendPart does for the value itself.
+  bool AppendPart(const arrow::DataType& type, std::string* out) {
+    const auto flag = Take(1);
+    if (!flag.has_value() || (*flag != std::string_view("\0", 1) && *flag != "\x01")) return false;
+    out->push_back((*flag)[0] == '\0' ? '\x01' : '\x00');
+    if ((*flag)[0] == '\0') return true;
+    if (type.id() == arrow::Type::BOOL) return AppendRaw(1, out);
+    if (arrow::is_integer(type.id())) return AppendInteger(type, out);
+    const auto value = TakeEscaped();
+    if (!value.has_value()) return false;
+    const bool text = type.id() == arrow::Type::STRING || type.id() == arrow::Type::LARGE_STRING;
+    const uint64_t size = value->size();
+    if (!text) out->append(reinterpret_cast<const char*>(&size), sizeof(size));
+    out->append(*value);
+    if (text) out->push_back('\xff');
+    return true;
+  }
+  bool at_end() const { return left_.empty(); }
+
+ private:
+  std::optional<std::string_view> Take(size_t size) {
+    if (left_.size() < size) return std::nullopt;
+    const auto taken = left_.substr(0, size);
+    left_.remove_prefix(size);
+    return taken;
+  }
+  bool AppendRaw(size_t size, std::string* out) {
+    const auto bytes = Take(size);
+    if (bytes.has_value()) out->append(*bytes);
+    return bytes.has_value();
+  }
+  bool AppendInteger(const arrow::DataType& type, std::string* out) {
+    const auto bytes = Take(sizeof(uint64_t));
+    if (!bytes.has_value()) return false;
+    uint64_t value = 0;
+    for (const char byte : *bytes) value = value << 8 | static_cast<uint8_t>(byte);
+    if (arrow::is_signed_integer(type.id())) value ^= uint64_t{1} << 63;
+    out->append(reinterpret_cast<const char*>(&value), static_cast<size_t>(type.byte_width()));
+    return true;
+  }
+  std::optional<std::string> TakeEscaped() {
+    std::string value;
+    while (true) {
+      const auto byte = Take(1);
+      if (!byte.has_value()) return std::nullopt;
+      if ((*byte)[0] == '\0') {
+        const auto next = Take(1);
+        if (next == std::string_view("\0", 1)) return value;
+        if (next != "\xff") return std::nullopt;
+      }
+      value.append(*byte);
+    }
+  }
+
+  std::string_view left_;
 };
 
 // ---- what of a key is hashed ----
@@ -127,6 +192,16 @@ arrow::Result<std::vector<uint64_t>> KeyHasher::Hash(const std::vector<std::shar
     hashes.push_back(SipHash13(bytes));
   }
   return hashes;
+}
+
+arrow::Result<uint64_t> KeyHasher::HashEncoded(std::string_view key) const {
+  EncodedKey encoded(key);
+  std::string bytes;
+  for (const auto& type : types_) {
+    if (!encoded.AppendPart(*type, &bytes)) return Internal("{} bytes are no encoded key", key.size());
+  }
+  if (!encoded.at_end()) return Internal("{} bytes are more than one encoded key", key.size());
+  return SipHash13(bytes);
 }
 
 bool KeyHasher::SharedWithPeer() const {

@@ -22,6 +22,8 @@ class KeyHasher {
   static arrow::Result<KeyHasher> Make(std::vector<std::shared_ptr<arrow::DataType>> types);
   // One hash per row. `columns` in key order, types as given to Make; InvalidInput otherwise.
   arrow::Result<std::vector<uint64_t>> Hash(const std::vector<std::shared_ptr<arrow::Array>>& columns) const;
+  // The same of one key as a KeyEncoder of these types encoded it; Internal: it did not.
+  arrow::Result<uint64_t> HashEncoded(std::string_view key) const;
 
   // True if the released peer hashes these types by value too. Of any other key it hashes the null flags alone, so a
   // filter that it may have written says nothing about them.

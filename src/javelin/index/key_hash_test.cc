@@ -6,6 +6,7 @@
 #include <arrow/json/from_string.h>
 
 #include "javelin/base/error.h"
+#include "javelin/index/key_encoding.h"
 
 namespace javelin::index {
 namespace {
@@ -62,6 +63,38 @@ TEST(KeyHash, SlicedColumns) {
   EXPECT_EQ(HashAll({names->Slice(2)})[0], 0xfde4b1f7e5502580u);
   EXPECT_EQ(HashAll({numbers->Slice(1), names->Slice(1)}),
             (std::vector<uint64_t>{HashAll({numbers, names})[1], HashAll({numbers, names})[2]}));
+}
+
+// A key that is known by its encoding alone has the same hash.
+TEST(KeyHash, OfEncodedKeys) {
+  const Columns columns = {
+      Column(arrow::int8(), "[-128, 127, 0, null]"),
+      Column(arrow::int16(), "[-32768, 32767, -1, null]"),
+      Column(arrow::int32(), "[-2147483648, 2147483647, 5, null]"),
+      Column(arrow::int64(), "[-9223372036854775808, 9223372036854775807, 21, null]"),
+      Column(arrow::uint8(), "[0, 255, 1, null]"),
+      Column(arrow::uint16(), "[0, 65535, 1, null]"),
+      Column(arrow::uint32(), "[0, 4294967295, 1, null]"),
+      Column(arrow::uint64(), "[0, 18446744073709551615, 1, null]"),
+      Column(arrow::boolean(), "[true, false, true, null]"),
+      Column(arrow::utf8(), R"(["", "k3", "a\u0000b\u0000\u0000", null])"),
+      Column(arrow::large_utf8(), R"(["\u00ff", "\u0000", "abc", null])"),
+      Column(arrow::binary(), R"(["", "\u0000\u0000", "abc", null])"),
+      Column(arrow::large_binary(), R"(["x", "", "\u0000\u00ff", null])"),
+  };
+  std::vector<Columns> keys = {columns, {columns[2], columns[9]}, {columns[11], columns[3]}};
+  for (const auto& column : columns) keys.push_back({column});
+  for (const Columns& key : keys) {
+    std::vector<std::shared_ptr<arrow::DataType>> types;
+    for (const auto& column : key) types.push_back(column->type());
+    std::vector<std::string> encoded;
+    ASSERT_TRUE(KeyEncoder::Make(types).ValueOrDie().Encode(key, &encoded).ok());
+    std::vector<uint64_t> hashes;
+    for (const std::string& bytes : encoded) hashes.push_back(HasherOf(key).HashEncoded(bytes).ValueOrDie());
+    EXPECT_EQ(hashes, HashAll(key)) << types[0]->ToString();
+    for (const std::string& wrong : {std::string(), encoded[0] + "x", encoded[0].substr(0, encoded[0].size() - 1)})
+      EXPECT_TRUE(HasKind(HasherOf(key).HashEncoded(wrong).status(), ErrorKind::kInternal)) << types[0]->ToString();
+  }
 }
 
 TEST(KeyHash, WhatThePeerHashesToo) {
