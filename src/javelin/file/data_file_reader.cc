@@ -237,7 +237,7 @@ arrow::Result<std::vector<BufferPtr>> DataFileReaderImpl::GetBytes(const std::ve
 arrow::Result<std::vector<BufferPtr>> DataFileReaderImpl::GetBytesBeforeTail(const std::vector<ByteRange>& ranges,
                                                                              Access access) {
   if (blocks_ == nullptr) return store_->GetRanges(key_, ranges);
-  return blocks_->GetRanges(store_, key_, container_.tail.offset, ranges, access);
+  return blocks_->GetRanges(store_, key_, container_.file_size, ranges, access);
 }
 
 // Rounds over all columns together, so that each round is one call.

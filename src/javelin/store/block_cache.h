@@ -30,7 +30,7 @@ class BlockCache {
     kScan,  // of rows one after another: kept only if all of the object leaves half of the cache to others
   };
 
-  // As ObjectStore::GetRanges, for ranges within the first `size` bytes of an object that never changes. Whole blocks
+  // As ObjectStore::GetRanges, of an object of `size` bytes that never changes. Whole blocks
   // are read, neighbours that are missing as one range. A scan that is not kept reads the ranges alone. Contexts T, S.
   arrow::Result<std::vector<BufferPtr>> GetRanges(const std::shared_ptr<ObjectStore>& store, const std::string& key,
                                                   uint64_t size, std::span<const ByteRange> ranges, Access access);
