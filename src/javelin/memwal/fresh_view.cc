@@ -181,14 +181,19 @@ class Assembly {
                                      view.visible_rows));
       }
     }
+    std::erase_if(sstables, [&](const SsTableEntry& sstable) {
+      return sstable.generation <= compacted ||
+             (oldest_in_memory.has_value() && sstable.generation >= *oldest_in_memory);
+    });
     std::sort(sstables.begin(), sstables.end(),
               [](const SsTableEntry& a, const SsTableEntry& b) { return a.generation > b.generation; });
     const ShardPaths paths(base_->location().root, shard);
+    const auto folder_of = [&](const SsTableEntry& sstable) { return JoinKey(paths.shard_folder, sstable.path); };
     for (const SsTableEntry& sstable : sstables) {
-      if (sstable.generation <= compacted) continue;
-      if (oldest_in_memory.has_value() && sstable.generation >= *oldest_in_memory) continue;
-      sources.push_back(
-          MakeSsTableSource(cache_, base_, JoinKey(paths.shard_folder, sstable.path), sstable.generation, key_));
+      SsTablePlace place{folder_of(sstable), sstable.generation};
+      // Most lookups are of what came last: the newest one is opened at once.
+      if (&sstable != &sstables.front() && KeyFilterPays(sstable)) place.filtered_since = folder_of(sstables.back());
+      sources.push_back(MakeSsTableSource(cache_, base_, std::move(place), key_));
       tiers_.push_back(
           fmt::format("SSTable of shard {}: generation {}, {}", shard.ToString(), sstable.generation, sstable.path));
     }

@@ -111,8 +111,8 @@ class PeerFaults : public testing::TestWithParam<KeyCase> {
   }
 };
 
-// P5: of most key types the peer's filter knows nothing. Ours holds every key, and no read believes the stored one: it
-// may be the peer's.
+// P5: of most key types the peer's filter knows nothing. Ours holds every key, and no read of such a key believes the
+// stored one: it may be the peer's (key_filter_test.cc has the other types).
 TEST_P(PeerFaults, P5_TheKeyFilterOfAnySsTableHidesNoKey) {
   const KeyCase& key = GetParam();
   World world;

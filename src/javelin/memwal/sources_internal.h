@@ -40,11 +40,24 @@ class MemoryRows {
 // What is visible of a MemTable.
 std::shared_ptr<const query::Source> MakeMemTableSource(MemTableView view);
 
-// The SSTable of that generation, opened through the cache on first use. `base`: the version of the table that it is
-// read with; `key`: its primary key, empty without one.
+// An SSTable as its shard lists it.
+struct SsTablePlace {
+  std::string folder;
+  Generation generation;
+  // Where a lookup may ask the key filter first: folder of the oldest SSTable of the shard that is read, by which it is
+  // found out what key the filter is of.
+  std::optional<std::string> filtered_since = {};
+};
+
+// True if a lookup saves requests and memory where the key filter of this SSTable says no: reading its keys costs more
+// than the filter, which is not too full to say no. From what the shard says of it; false where that is not enough.
+bool KeyFilterPays(const SsTableEntry& entry);
+
+// That SSTable, opened through the cache on first use. `base`: the version of the table that it is read with; `key`:
+// its primary key, empty without one.
 std::shared_ptr<const query::Source> MakeSsTableSource(std::shared_ptr<SsTableCache> cache,
-                                                       std::shared_ptr<const Dataset> base, std::string folder,
-                                                       Generation generation, std::vector<file::Field> key);
+                                                       std::shared_ptr<const Dataset> base, SsTablePlace place,
+                                                       std::vector<file::Field> key);
 
 // One version of the base table; `keys` absent: no primary key. Finds keys by streaming the key columns; where the
 // table holds a key twice, the row that comes last counts. Positions are row addresses.

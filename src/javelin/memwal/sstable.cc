@@ -21,13 +21,25 @@ file::Schema AllNullable(const file::Schema& columns) {
   return {std::move(fields), columns.metadata()};
 }
 
+// Under this id the marker of deletions is read; no column of a table has it.
+constexpr FieldId kTombstoneId(std::numeric_limits<int32_t>::max());
+
+file::Field TombstoneMarker() {
+  file::Field field;
+  field.id = kTombstoneId;
+  field.name = std::string(kTombstoneColumn);
+  field.logical_type = "bool";
+  field.type = arrow::boolean();
+  return field;
+}
+
 constexpr uint64_t kKeyRowsAtOnce = 1u << 20;
 
 }  // namespace
 
 arrow::Result<std::shared_ptr<SsTable>> SsTable::Open(const Resources& resources, std::shared_ptr<ObjectStore> store,
-                                                      std::string folder) {
-  std::shared_ptr<SsTable> table(new SsTable(resources, std::move(store), std::move(folder)));
+                                                      std::string folder, std::shared_ptr<BlockCache> blocks) {
+  std::shared_ptr<SsTable> table(new SsTable(resources, std::move(store), std::move(folder), std::move(blocks)));
   ARROW_RETURN_NOT_OK(table->In(table->Load()));
   return table;
 }
@@ -51,33 +63,47 @@ arrow::Status SsTable::Load() {
   const file::Field* tombstone = manifest.schema.FindByName(kTombstoneColumn);
   if (tombstone == nullptr) return Corruption("there is no column '{}'", kTombstoneColumn);
   const table::Fragment& fragment = manifest.fragments[0];
-  const table::DataFile& data = fragment.files[0];
-  for (size_t i = 0; i < data.fields.size(); ++i) {
-    if (data.fields[i] >= 0 && data.column_indices[i] >= 0)
-      columns_.emplace(FieldId(data.fields[i]), static_cast<uint32_t>(data.column_indices[i]));
+  data_ = fragment.files[0];
+  for (size_t i = 0; i < data_.fields.size(); ++i) {
+    if (data_.fields[i] >= 0 && data_.column_indices[i] >= 0)
+      columns_.emplace(FieldId(data_.fields[i]), static_cast<uint32_t>(data_.column_indices[i]));
   }
   // The id of the marker is that of the next column which the table gets: it is nobody's but ours.
   auto marker = columns_.extract(tombstone->id);
   if (marker.empty()) return Corruption("the data file has no column '{}'", kTombstoneColumn);
   tombstone_column_ = marker.mapped();
-  const std::optional<uint64_t> size = data.size_bytes != 0 ? std::optional(data.size_bytes) : std::nullopt;
-  ARROW_ASSIGN_OR_RAISE(file_,
-                        file::DataFileReader::Open(resources_, store_, JoinKey(folder_, "data/" + data.path), size));
-  size_bytes_ = data.size_bytes;
-  if (file_->num_rows() != fragment.physical_rows && fragment.physical_rows != 0) {
-    return Corruption("the data file has {} rows, the manifest says {}", file_->num_rows(), fragment.physical_rows);
+  num_rows_ = fragment.physical_rows;
+  if (num_rows_ == 0) {  // not said
+    ARROW_ASSIGN_OR_RAISE(const auto file, File());
+    num_rows_ = file->num_rows();
   }
   if (!fragment.deletion_file.has_value()) return arrow::Status::OK();
   const std::string name = "_deletions/" + table::DeletionFileName(fragment.id, *fragment.deletion_file);
   ARROW_ASSIGN_OR_RAISE(const BufferPtr bytes, store_->Get(JoinKey(folder_, name)));
-  ARROW_ASSIGN_OR_RAISE(superseded_, table::DecodeDeletionFile(*fragment.deletion_file, bytes, file_->num_rows()));
+  ARROW_ASSIGN_OR_RAISE(superseded_, table::DecodeDeletionFile(*fragment.deletion_file, bytes, num_rows_));
   return arrow::Status::OK();
+}
+
+// Two readers may both open it; the first one is kept.
+arrow::Result<std::shared_ptr<file::DataFileReader>> SsTable::File() const {
+  {
+    std::lock_guard lock(mutex_);
+    if (file_ != nullptr) return file_;
+  }
+  const std::optional<uint64_t> size = data_.size_bytes != 0 ? std::optional(data_.size_bytes) : std::nullopt;
+  ARROW_ASSIGN_OR_RAISE(
+      auto file, file::DataFileReader::Open(resources_, store_, JoinKey(folder_, "data/" + data_.path), size, blocks_));
+  if (file->num_rows() != num_rows_ && num_rows_ != 0)
+    return Corruption("the data file has {} rows, the manifest says {}", file->num_rows(), num_rows_);
+  std::lock_guard lock(mutex_);
+  if (file_ == nullptr) file_ = std::move(file);
+  return file_;
 }
 
 arrow::Status SsTable::CheckKey(const std::vector<file::Field>& key) const {
   const bool same = std::equal(key.begin(), key.end(), key_.begin(), key_.end(),
                                [](const file::Field& field, FieldId id) { return field.id == id; });
-  if (same) return arrow::Status::OK();
+  if (same) return In(CheckTypes(file::Schema(key, {})));
   return In(NotSupported("the primary key of the table was changed after these rows were written"));
 }
 
@@ -104,126 +130,99 @@ arrow::Status SsTable::CheckTypes(const file::Schema& columns) const {
   return arrow::Status::OK();
 }
 
-// Two readers may both read them; the first ones are kept.
-arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::GetKeys(const std::vector<file::Field>& key) const {
-  {
-    std::lock_guard lock(mutex_);
-    if (keys_ != nullptr) return keys_;
-  }
-  auto keys = LoadKeys(key);
-  if (!keys.ok()) return In(keys.status());
-  return KeepKeys(*std::move(keys));
-}
-
-bool SsTable::HasKeys() const {
+std::shared_ptr<const SsTable::Keys> SsTable::KnownKeys() const {
   std::lock_guard lock(mutex_);
-  return keys_ != nullptr;
+  return keys_;
 }
 
+// Two readers may both read them; the first ones are kept.
 std::shared_ptr<const SsTable::Keys> SsTable::KeepKeys(std::shared_ptr<const Keys> keys) const {
   std::lock_guard lock(mutex_);
   if (keys_ == nullptr) keys_ = std::move(keys);
   return keys_;
 }
 
-// The columns that keys are made of, and the marker of deletions behind them.
-struct SsTable::KeyColumns {
-  std::vector<file::Field> fields;
-  file::ColumnOfField places;  // with those of all other columns
-  index::KeyEncoder encoder;
-};
-
-arrow::Result<SsTable::KeyColumns> SsTable::FindKeyColumns(const std::vector<file::Field>& key) const {
-  ARROW_RETURN_NOT_OK(CheckTypes(file::Schema(key, {})));
-  std::vector<std::shared_ptr<arrow::DataType>> types;
-  for (const file::Field& field : key) {
-    if (!columns_.contains(field.id)) return Corruption("the key column '{}' is missing", field.name);
-    types.push_back(field.type);
-  }
-  ARROW_ASSIGN_OR_RAISE(auto encoder, index::KeyEncoder::Make(std::move(types)));
-  KeyColumns columns{key, columns_, std::move(encoder)};
-  file::Field tombstone;
-  tombstone.id = FieldId(std::numeric_limits<int32_t>::max());  // which no column of a table has
-  tombstone.name = std::string(kTombstoneColumn);
-  tombstone.logical_type = "bool";
-  tombstone.type = arrow::boolean();
-  columns.places.emplace(tombstone.id, tombstone_column_);
-  columns.fields.push_back(std::move(tombstone));
-  return columns;
-}
-
-arrow::Status SsTable::AddKeys(const KeyColumns& columns, const arrow::ArrayVector& values, Keys* keys) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i]->null_count() > 0) return Corruption("null in column '{}'", columns.fields[i].name);
-  }
-  std::vector<std::string> encoded;
-  ARROW_RETURN_NOT_OK(columns.encoder.Encode({values.begin(), values.end() - 1}, &encoded));
-  for (const std::string& bytes : encoded) ARROW_RETURN_NOT_OK(keys->index.Add(bytes));
-  const auto& marks = static_cast<const arrow::BooleanArray&>(*values.back());
-  for (int64_t i = 0; i < marks.length(); ++i) keys->tombstones.push_back(marks.Value(i));
-  return arrow::Status::OK();
-}
-
-arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::LoadKeys(const std::vector<file::Field>& key) const {
-  ARROW_ASSIGN_OR_RAISE(const KeyColumns columns, FindKeyColumns(key));
-  const file::Schema schema(columns.fields, {});
+arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::GetKeys(const std::vector<file::Field>& key) const {
+  if (auto known = KnownKeys()) return known;
   auto keys = std::make_shared<Keys>();
   for (uint64_t first = 0; first < num_rows(); first += kKeyRowsAtOnce) {
     const uint64_t count = std::min(kKeyRowsAtOnce, num_rows() - first);
-    ARROW_ASSIGN_OR_RAISE(const auto rows, file_->Read(schema, columns.places, first, count));
-    ARROW_RETURN_NOT_OK(AddKeys(columns, rows->columns(), keys.get()));
+    ARROW_RETURN_NOT_OK(In(ReadAddingKeys({}, key, first, count, keys.get())).status());
   }
-  return keys;
+  return KeepKeys(std::move(keys));
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::ReadWithKeys(const file::Schema& columns,
                                                                          const std::vector<file::Field>& key) const {
-  if (HasKeys()) return Read(columns, 0, num_rows());
-  auto rows = LoadRowsWithKeys(columns, key);
-  if (!rows.ok()) return In(rows.status());
+  if (KnownKeys() != nullptr) return Read(columns, 0, num_rows());
+  auto keys = std::make_shared<Keys>();
+  ARROW_ASSIGN_OR_RAISE(auto rows, In(ReadAddingKeys(columns, key, 0, num_rows(), keys.get())));
+  KeepKeys(std::move(keys));
   return rows;
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::LoadRowsWithKeys(
-    const file::Schema& columns, const std::vector<file::Field>& key) const {
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::ReadAddingKeys(const file::Schema& columns,
+                                                                           const std::vector<file::Field>& key,
+                                                                           uint64_t first, uint64_t count,
+                                                                           Keys* keys) const {
   ARROW_RETURN_NOT_OK(CheckTypes(columns));
-  ARROW_ASSIGN_OR_RAISE(const KeyColumns key_columns, FindKeyColumns(key));
+  ARROW_RETURN_NOT_OK(CheckTypes(file::Schema(key, {})));
   std::vector<file::Field> fields = AllNullable(columns).fields();
   std::vector<int> shown(fields.size());
   std::iota(shown.begin(), shown.end(), 0);
-  std::vector<int> of_key;
-  for (const file::Field& field : key_columns.fields) {
+  std::vector<int> of_keys;  // where the key columns are, and the marker of deletions behind them
+  const auto want = [&](file::Field field) {
     const auto known =
         std::find_if(fields.begin(), fields.end(), [&](const auto& other) { return other.id == field.id; });
-    of_key.push_back(static_cast<int>(known - fields.begin()));
-    if (known == fields.end()) fields.push_back(field);
+    of_keys.push_back(static_cast<int>(known - fields.begin()));
+    if (known == fields.end()) fields.push_back(std::move(field));
+  };
+  std::vector<std::shared_ptr<arrow::DataType>> types;
+  for (const file::Field& field : key) {
+    if (!columns_.contains(field.id)) return Corruption("the key column '{}' is missing", field.name);
+    types.push_back(field.type);
+    want(field);
   }
-  ARROW_ASSIGN_OR_RAISE(const auto rows, file_->Read(file::Schema(std::move(fields), columns.metadata()),
-                                                     key_columns.places, 0, num_rows()));
+  want(TombstoneMarker());
+  ARROW_ASSIGN_OR_RAISE(const auto encoder, index::KeyEncoder::Make(std::move(types)));
+  file::ColumnOfField places = columns_;
+  places.emplace(kTombstoneId, tombstone_column_);
+  ARROW_ASSIGN_OR_RAISE(const auto file, File());
+  ARROW_ASSIGN_OR_RAISE(const auto rows,
+                        file->Read(file::Schema(std::move(fields), columns.metadata()), places, first, count));
   arrow::ArrayVector values;
-  for (const int column : of_key) values.push_back(rows->column(column));
-  auto keys = std::make_shared<Keys>();
-  ARROW_RETURN_NOT_OK(AddKeys(key_columns, values, keys.get()));
-  KeepKeys(std::move(keys));
+  for (const int column : of_keys) {
+    if (rows->column(column)->null_count() > 0) return Corruption("null in column '{}'", rows->column_name(column));
+    values.push_back(rows->column(column));
+  }
+  const auto marks = std::static_pointer_cast<arrow::BooleanArray>(values.back());
+  values.pop_back();
+  std::vector<std::string> encoded;
+  ARROW_RETURN_NOT_OK(encoder.Encode(values, &encoded));
+  for (const std::string& bytes : encoded) ARROW_RETURN_NOT_OK(keys->index.Add(bytes));
+  for (int64_t i = 0; i < marks->length(); ++i) keys->tombstones.push_back(marks->Value(i));
   return rows->SelectColumns(shown);
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::Read(const file::Schema& columns, uint64_t first,
                                                                  uint64_t count) const {
   ARROW_RETURN_NOT_OK(In(CheckTypes(columns)));
-  return file_->Read(AllNullable(columns), columns_, first, count);
+  ARROW_ASSIGN_OR_RAISE(const auto file, In(File()));
+  return file->Read(AllNullable(columns), columns_, first, count);
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::Take(const file::Schema& columns,
                                                                  std::span<const uint64_t> rows) const {
   ARROW_RETURN_NOT_OK(In(CheckTypes(columns)));
-  return file_->Take(AllNullable(columns), columns_, rows);
+  ARROW_ASSIGN_OR_RAISE(const auto file, In(File()));
+  return file->Take(AllNullable(columns), columns_, rows);
 }
 
 uint64_t SsTable::memory_bytes() const {
-  const uint64_t file = file_->memory_bytes();
+  constexpr uint64_t kBytesOfAColumn = 512;  // of the schema and the tables of ids, about
   std::lock_guard lock(mutex_);
-  return file + (keys_ == nullptr ? 0 : keys_->index.memory_bytes() + keys_->tombstones.size() / 8);
+  return schema_.fields().size() * kBytesOfAColumn + (file_ == nullptr ? 0 : file_->memory_bytes()) +
+         (keys_ == nullptr ? 0 : keys_->index.memory_bytes() + keys_->tombstones.size() / 8);
 }
 
 }  // namespace javelin::memwal

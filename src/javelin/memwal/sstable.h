@@ -14,7 +14,9 @@
 #include "javelin/dataset/dataset.h"
 #include "javelin/file/data_file_reader.h"
 #include "javelin/index/key_index.h"
+#include "javelin/store/block_cache.h"
 #include "javelin/store/object_store.h"
+#include "javelin/table/manifest.h"
 #include "javelin/table/offset_set.h"
 
 namespace javelin::memwal {
@@ -22,10 +24,11 @@ namespace javelin::memwal {
 // Immutable, so that one serves all readers of a session. Reads may block; contexts T, S.
 class SsTable {
  public:
-  // Reads the one manifest by its name, the deletion file if there is one, and the tail of the data file. Errors name
-  // the folder: NotFound (retired since it was listed), Corruption, NotSupported (not one fragment of one data file).
+  // Reads the one manifest by its name, and the deletion file if there is one; the data file is opened when something
+  // of it is asked for, and read through `blocks`, where given. Errors, here and there, name the folder: NotFound
+  // (retired since it was listed), Corruption, NotSupported (not one fragment of one data file).
   static arrow::Result<std::shared_ptr<SsTable>> Open(const Resources& resources, std::shared_ptr<ObjectStore> store,
-                                                      std::string folder);
+                                                      std::string folder, std::shared_ptr<BlockCache> blocks = nullptr);
 
   // The key of every row, and which rows are deletions.
   struct Keys {
@@ -35,18 +38,20 @@ class SsTable {
   // Read from the columns of these fields (in key order) on first use, then kept. Corruption: a column is missing or
   // holds a null. NotSupported: it has another type.
   arrow::Result<std::shared_ptr<const Keys>> GetKeys(const std::vector<file::Field>& key) const;
+  // Null if they were not read yet.
+  std::shared_ptr<const Keys> KnownKeys() const;
 
   // OK if the rows were written under this primary key (empty: none), by which it is decided which of them count.
-  // NotSupported: the table's key was changed since.
+  // NotSupported: the table's key was changed since, or the type of one of its columns.
   arrow::Status CheckKey(const std::vector<file::Field>& key) const;
 
   // OK if its columns are those of this version of the table, or gone from it: CheckColumnsStay, once a version.
   arrow::Status CheckColumns(const Dataset& table) const;
 
-  uint64_t num_rows() const { return file_->num_rows(); }
+  uint64_t num_rows() const { return num_rows_; }
   const table::OffsetSet& superseded() const { return superseded_; }
   // Stored bytes of a row.
-  uint64_t bytes_per_row() const { return size_bytes_ / std::max<uint64_t>(1, num_rows()); }
+  uint64_t bytes_per_row() const { return data_.size_bytes / std::max<uint64_t>(1, num_rows()); }
 
   // Rows [first, first + count) / these rows in the order asked, with the fields of `columns` by id; what the SSTable
   // does not have is null. NotSupported: a column that has another type here.
@@ -63,31 +68,41 @@ class SsTable {
   uint64_t memory_bytes() const;
 
  private:
-  SsTable(const Resources& resources, std::shared_ptr<ObjectStore> store, std::string folder)
-      : resources_(resources), store_(std::move(store)), folder_(std::move(folder)), mutex_(*resources_.runtime) {}
+  SsTable(const Resources& resources, std::shared_ptr<ObjectStore> store, std::string folder,
+          std::shared_ptr<BlockCache> blocks)
+      : resources_(resources),
+        store_(std::move(store)),
+        folder_(std::move(folder)),
+        blocks_(std::move(blocks)),
+        mutex_(*resources_.runtime) {}
   arrow::Status Load();
-  struct KeyColumns;
-  arrow::Result<KeyColumns> FindKeyColumns(const std::vector<file::Field>& key) const;
-  static arrow::Status AddKeys(const KeyColumns& columns, const arrow::ArrayVector& values, Keys* keys);
-  arrow::Result<std::shared_ptr<const Keys>> LoadKeys(const std::vector<file::Field>& key) const;
-  arrow::Result<std::shared_ptr<arrow::RecordBatch>> LoadRowsWithKeys(const file::Schema& columns,
-                                                                      const std::vector<file::Field>& key) const;
-  bool HasKeys() const;
+  arrow::Result<std::shared_ptr<file::DataFileReader>> File() const;
   std::shared_ptr<const Keys> KeepKeys(std::shared_ptr<const Keys> keys) const;
+  // The one way by which keys are read: with other columns of the same rows, or with none.
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadAddingKeys(const file::Schema& columns,
+                                                                    const std::vector<file::Field>& key, uint64_t first,
+                                                                    uint64_t count, Keys* keys) const;
   arrow::Status In(const arrow::Status& status) const;
+  template <typename Value>
+  arrow::Result<Value> In(arrow::Result<Value> result) const {
+    if (!result.ok()) return In(result.status());
+    return result;
+  }
   arrow::Status CheckTypes(const file::Schema& columns) const;
 
   const Resources resources_;
   const std::shared_ptr<ObjectStore> store_;
   const std::string folder_;
-  std::shared_ptr<file::DataFileReader> file_;
+  const std::shared_ptr<BlockCache> blocks_;
+  table::DataFile data_;
+  uint64_t num_rows_ = 0;
   file::Schema schema_;          // with the marker of deletions
   std::vector<FieldId> key_;     // in key order
   file::ColumnOfField columns_;  // without the marker of deletions
   uint32_t tombstone_column_ = 0;
-  uint64_t size_bytes_ = 0;
   table::OffsetSet superseded_;
   mutable Mutex mutex_;
+  mutable std::shared_ptr<file::DataFileReader> file_;   // once it is open; guarded by mutex_
   mutable std::shared_ptr<const Keys> keys_;             // guarded by mutex_
   mutable std::optional<TableVersion> columns_checked_;  // guarded by mutex_
 };

@@ -1,15 +1,52 @@
 #include "javelin/memwal/sstable_cache.h"
 
+#include "javelin/base/error.h"
+#include "javelin/dataset/file_blocks.h"
+
 namespace javelin::memwal {
 
+SsTableCache::SsTableCache(Resources resources, std::shared_ptr<BlockCache> blocks)
+    : resources_(std::move(resources)),
+      blocks_(std::move(blocks)),
+      tables_(*resources_.runtime, static_cast<uint64_t>(resources_.memory->limit()) / 4),
+      filters_(*resources_.runtime, static_cast<uint64_t>(resources_.memory->limit()) / 64) {}
+
 std::shared_ptr<SsTableCache> SsTableCache::Of(Session& session) {
-  auto part = session.Part("memwal.sstables", [&] { return std::make_shared<SsTableCache>(session.resources()); });
+  const auto blocks = FileBlocks(session);  // a part cannot be made while another one is
+  auto part =
+      session.Part("memwal.sstables", [&] { return std::make_shared<SsTableCache>(session.resources(), blocks); });
   return std::static_pointer_cast<SsTableCache>(part);
 }
 
 arrow::Result<std::shared_ptr<const SsTable>> SsTableCache::Get(const std::shared_ptr<ObjectStore>& store,
                                                                 const std::string& folder) {
-  return tables_.Get(store, folder, [&] { return SsTable::Open(resources_, store, folder); });
+  return tables_.Get(store, folder, [&] { return SsTable::Open(resources_, store, folder, blocks_); });
+}
+
+std::shared_ptr<const SsTable> SsTableCache::Find(const std::shared_ptr<ObjectStore>& store,
+                                                  const std::string& folder) {
+  return tables_.Find(store, folder);
+}
+
+uint64_t SsTableCache::Filter::memory_bytes() const {
+  constexpr uint64_t kEntryBytes = 512;  // of the cache, about
+  return kEntryBytes + (bloom == nullptr ? 0 : index::BloomFilter::kDefaultBytes);
+}
+
+arrow::Result<std::shared_ptr<const index::BloomFilter>> SsTableCache::GetFilter(
+    const std::shared_ptr<ObjectStore>& store, const std::string& folder) {
+  ARROW_ASSIGN_OR_RAISE(const auto filter, filters_.Get(store, folder, [&] { return ReadFilter(*store, folder); }));
+  return filter->bloom;
+}
+
+arrow::Result<std::shared_ptr<const SsTableCache::Filter>> SsTableCache::ReadFilter(ObjectStore& store,
+                                                                                    const std::string& folder) {
+  const auto read = store.GetTail(JoinKey(folder, "bloom_filter.bin"), index::BloomFilter::kDefaultBytes);
+  if (HasKind(read.status(), ErrorKind::kNotFound)) return std::make_shared<const Filter>();
+  ARROW_ASSIGN_OR_RAISE(const ObjectTail tail, read);
+  if (tail.object_size != index::BloomFilter::kDefaultBytes) return std::make_shared<const Filter>();
+  ARROW_ASSIGN_OR_RAISE(auto bloom, index::BloomFilter::FromBytes(*tail.bytes));
+  return std::make_shared<const Filter>(Filter{std::make_shared<const index::BloomFilter>(std::move(bloom))});
 }
 
 }  // namespace javelin::memwal

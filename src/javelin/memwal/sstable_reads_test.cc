@@ -1,4 +1,6 @@
 // Reading SSTables through views: what it asks of the store, exactly, and what it answers.
+#include "javelin/memwal/sstable_cache.h"
+#include "javelin/memwal/writer_registry.h"
 #include "javelin/memwal/writer_test_world.h"
 #include "javelin/store/counting_store.h"
 
@@ -61,7 +63,7 @@ std::vector<std::string> Counted(CountingStore& store) {
   return requests;
 }
 
-TEST(SsTableReads, LargeOnesTakeThreeRequestsEachColdAndOneWarm) {
+TEST(SsTableReads, LargeOnesTakeThreeRequestsEachColdAndNoneWarm) {
   for (const int sstables : {1, 4}) {
     World world;
     world.CreateTable(R"([[1, "base"], [2, "base"], [500000, "base"]])");
@@ -76,28 +78,96 @@ TEST(SsTableReads, LargeOnesTakeThreeRequestsEachColdAndOneWarm) {
       EXPECT_THAT(cold, SizeIs(3 * sstables + 1)) << Joined(cold);
       EXPECT_EQ(Collect(view->Scan())->num_rows(), sstables * 3'000 + 1);
       const auto warm = Counted(*counting);
-      EXPECT_THAT(warm, SizeIs(sstables)) << Joined(warm);
+      EXPECT_THAT(warm, SizeIs(0)) << Joined(warm);
     });
   }
+}
+
+// A session with so little memory that an SSTable would take more than half of the room for what was read.
+TEST(SsTableReads, WhatDoesNotFitIsReadAgain) {
+  World world;
+  world.CreateTable(R"([[1, "base"], [2, "base"], [500000, "base"]])");
+  Publish(world, 2, 9'000);
+  world.Run([&](Process& process) {
+    const auto counting = std::make_shared<CountingStore>(process.runtime(), world.store);
+    const auto session = std::make_shared<Session>(MakeResources(world.sim.runtime(), 8 << 20));
+    session->stores().Register("test://t/", counting);
+    const auto view = Must(FreshView::Open(*Must(Dataset::Open(session, kTableUri))));
+    Counted(*counting);
+    for (const size_t requests : {7, 2, 2}) {
+      EXPECT_EQ(Collect(view->Scan())->num_rows(), 18'001);
+      const auto asked = Counted(*counting);
+      EXPECT_THAT(asked, SizeIs(requests)) << Joined(asked);
+    }
+    EXPECT_EQ(Must(view->Get(*Keys("[[4500]]")))->num_rows(), 1);
+    Counted(*counting);
+    EXPECT_EQ(Collect(view->Scan())->num_rows(), 18'001);
+    Counted(*counting);
+    EXPECT_EQ(Must(view->Get(*Keys("[[4500]]")))->num_rows(), 1);
+    const auto later = Counted(*counting);
+    EXPECT_THAT(later, SizeIs(0)) << "scans have pushed nothing out: " << Joined(later);
+  });
+}
+
+// The cache holds what fits; who still reads one that had to go goes on, and the next one opens it anew.
+TEST(SsTableReads, TheCacheKeepsToItsLimit) {
+  World world;
+  world.CreateTable();
+  Publish(world, 6, 3'000);
+  world.Run([&](Process& process) {
+    const auto counting = std::make_shared<CountingStore>(process.runtime(), world.store);
+    const std::shared_ptr<ObjectStore> store = counting;
+    const Resources resources = MakeResources(world.sim.runtime(), 4 << 20);
+    SsTableCache cache(resources, nullptr);
+    const auto table = process.Table();
+    const std::vector<file::Field> key = {table->schema().fields()[0]};
+    const auto manifest = Must(WriterRegistry::Of(*process.session)
+                                   ->ReaderManifestStore(table->location(), Must(Uuid::Parse(kShard)))
+                                   ->RefreshLatest());
+    std::vector<std::string> folders;
+    for (const SsTableEntry& entry : manifest->sstables) folders.push_back(JoinKey(Paths().shard_folder, entry.path));
+    ASSERT_THAT(folders, SizeIs(6));
+    std::vector<std::shared_ptr<const SsTable>> opened;
+    for (const auto& folder : folders) {
+      opened.push_back(Must(cache.Get(store, folder)));
+      EXPECT_EQ(Must(opened.back()->GetKeys(key))->index.num_rows(), 3'000u);
+      EXPECT_EQ(Must(cache.Get(store, folder)), opened.back());
+      EXPECT_LE(cache.memory_bytes(), 1u << 20);
+    }
+    EXPECT_THAT(counting->log(), SizeIs(3 * 6));
+    EXPECT_EQ(cache.Find(store, folders[0]), nullptr);
+    EXPECT_EQ(cache.Find(store, folders[5]), opened[5]);
+    Counted(*counting);
+    const auto again = Must(cache.Get(store, folders[0]));
+    EXPECT_NE(again, opened[0]);
+    EXPECT_THAT(Counted(*counting), SizeIs(1));
+    for (const auto& one : {again, opened[0]}) {
+      const auto rows = Must(one->Read(table->schema(), 2'999, 1));
+      EXPECT_EQ(rows->column(0)->GetScalar(0).ValueOrDie()->ToString(), "2999");
+    }
+  });
 }
 
 // Newest first, and no further than needed.
 TEST(SsTableReads, ALookupInTheNewestOfManyAsksTheOthersNothing) {
   World world;
   world.CreateTable();
-  Publish(world, 4, 3'000);
+  Publish(world, 4, 8'000);
   world.Run([&](Process& process) {
     const auto counting = std::make_shared<CountingStore>(process.runtime(), world.store);
     const Process counted(world.sim.runtime(), counting);
     const auto view = Must(FreshView::Open(*counted.Table()));
     Counted(*counting);
-    EXPECT_EQ(Must(view->Get(*Keys("[[9000], [11999]]")))->num_rows(), 2);
+    EXPECT_EQ(Must(view->Get(*Keys("[[28000]]")))->num_rows(), 1);
     const auto cold = Counted(*counting);
     for (const auto& request : cold) EXPECT_THAT(request, HasSubstr("_gen_4/"));
-    EXPECT_THAT(cold, SizeIs(5)) << "manifest, tail, keys, two columns of the rows: " << Joined(cold);
-    EXPECT_EQ(Must(view->Get(*Keys("[[10500]]")))->num_rows(), 1);
+    EXPECT_THAT(cold, SizeIs(4)) << "manifest, tail, keys, the other column of the rows: " << Joined(cold);
+    EXPECT_EQ(Must(view->Get(*Keys("[[26000]]")))->num_rows(), 1);
+    const auto elsewhere = Counted(*counting);
+    EXPECT_THAT(elsewhere, SizeIs(1)) << "in a block that was not read yet: " << Joined(elsewhere);
+    EXPECT_EQ(Must(view->Get(*Keys("[[24000], [26000], [28000], [28001], [31999]]")))->num_rows(), 5);
     const auto warm = Counted(*counting);
-    EXPECT_THAT(warm, SizeIs(2)) << "columns that lie apart: " << Joined(warm);
+    EXPECT_THAT(warm, SizeIs(0)) << Joined(warm);
   });
 }
 

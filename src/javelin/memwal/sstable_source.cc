@@ -1,4 +1,5 @@
 #include "javelin/base/error.h"
+#include "javelin/index/key_hash.h"
 #include "javelin/memwal/sources_internal.h"
 
 namespace javelin::memwal {
@@ -7,17 +8,20 @@ namespace {
 using BatchPtr = std::shared_ptr<arrow::RecordBatch>;
 using TablePtr = std::shared_ptr<const SsTable>;
 
+// An SSTable of less is read whole in two requests, its keys with it.
+constexpr uint64_t kLargeBytes = 64 * 1024;
+// With so many rows the filter, whose size is fixed, says yes to one in thirty keys that are not there; with twice as
+// many to one in three. The same of so many keys asked at once: then one of them most likely gets a yes.
+constexpr uint64_t kMostFilteredRows = 32'768;
+constexpr size_t kMostFilteredKeys = 16;
+
 class SsTableSource final : public query::Source {
  public:
-  SsTableSource(std::shared_ptr<SsTableCache> cache, std::shared_ptr<const Dataset> base, std::string folder,
-                Generation generation, std::vector<file::Field> key)
-      : cache_(std::move(cache)),
-        base_(std::move(base)),
-        folder_(std::move(folder)),
-        generation_(generation),
-        key_(std::move(key)) {}
+  SsTableSource(std::shared_ptr<SsTableCache> cache, std::shared_ptr<const Dataset> base, SsTablePlace place,
+                std::vector<file::Field> key)
+      : cache_(std::move(cache)), base_(std::move(base)), place_(std::move(place)), key_(std::move(key)) {}
 
-  uint64_t generation() const override { return generation_.value(); }
+  uint64_t generation() const override { return place_.generation.value(); }
 
   // Nothing is read before the first batch is asked for.
   arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Scan(const query::SourceScan& scan) const override {
@@ -54,8 +58,13 @@ class SsTableSource final : public query::Source {
 
   arrow::Status Find(std::span<const index::HashedKey> keys,
                      std::vector<std::optional<query::FoundRow>>* found) const override {
-    if (std::none_of(found->begin(), found->end(), [](const auto& row) { return !row.has_value(); }))
-      return arrow::Status::OK();
+    std::vector<index::HashedKey> open;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (!(*found)[i].has_value()) open.push_back(keys[i]);
+    }
+    if (open.empty()) return arrow::Status::OK();
+    ARROW_ASSIGN_OR_RAISE(const bool none, FilterSaysNone(open));
+    if (none) return arrow::Status::OK();
     ARROW_ASSIGN_OR_RAISE(const TablePtr table, Open());
     ARROW_ASSIGN_OR_RAISE(const auto held, table->GetKeys(key_));
     for (size_t i = 0; i < keys.size(); ++i) {
@@ -73,11 +82,44 @@ class SsTableSource final : public query::Source {
   }
 
  private:
+  const std::shared_ptr<ObjectStore>& store() const { return base_->location().store; }
+
   arrow::Result<TablePtr> Open() const {
-    ARROW_ASSIGN_OR_RAISE(TablePtr table, cache_->Get(base_->location().store, folder_));
+    ARROW_ASSIGN_OR_RAISE(TablePtr table, cache_->Get(store(), place_.folder));
     ARROW_RETURN_NOT_OK(table->CheckKey(key_));
     ARROW_RETURN_NOT_OK(table->CheckColumns(*base_));
     return table;
+  }
+
+  // True: the SSTable has none of these keys, as its filter says. Only of keys that the released peer hashes too: of
+  // others a filter that it wrote says nothing.
+  arrow::Result<bool> FilterSaysNone(std::span<const index::HashedKey> keys) const {
+    if (!place_.filtered_since.has_value() || key_.empty() || keys.size() > kMostFilteredKeys) return false;
+    std::vector<std::shared_ptr<arrow::DataType>> types;
+    for (const file::Field& field : key_) types.push_back(field.type);
+    ARROW_ASSIGN_OR_RAISE(const auto hasher, index::KeyHasher::Make(std::move(types)));
+    if (!hasher.SharedWithPeer()) return false;
+    const TablePtr known = cache_->Find(store(), place_.folder);
+    if (known != nullptr && known->KnownKeys() != nullptr) return false;  // which say it exactly
+    ARROW_ASSIGN_OR_RAISE(const bool same_key, FilterIsOfThisKey());
+    if (!same_key) return false;
+    ARROW_ASSIGN_OR_RAISE(const auto filter, cache_->GetFilter(store(), place_.folder));
+    if (filter == nullptr) return false;
+    for (const index::HashedKey& key : keys) {
+      ARROW_ASSIGN_OR_RAISE(const uint64_t hash, hasher.HashEncoded(key.bytes));
+      if (filter->MayContain(hash)) return false;
+    }
+    return true;
+  }
+
+  // A filter does not say of which columns it is, and the table's key may be another one by now. A key that was given
+  // up does not come back: its column has to be dropped first. So if the oldest SSTable was written under the key of
+  // today, all were. One that is gone by now proves nothing.
+  arrow::Result<bool> FilterIsOfThisKey() const {
+    const auto oldest = cache_->Get(store(), *place_.filtered_since);
+    if (HasKind(oldest.status(), ErrorKind::kNotFound)) return false;
+    ARROW_RETURN_NOT_OK(oldest);
+    return (*oldest)->CheckKey(key_).ok() && (*oldest)->CheckColumns(*base_).ok();
   }
 
   // The keys are read only where they decide something: deletions and what newer sources hide. Without a key there is
@@ -102,17 +144,20 @@ class SsTableSource final : public query::Source {
 
   const std::shared_ptr<SsTableCache> cache_;
   const std::shared_ptr<const Dataset> base_;
-  const std::string folder_;
-  const Generation generation_;
+  const SsTablePlace place_;
   const std::vector<file::Field> key_;
 };
 }  // namespace
 
+bool KeyFilterPays(const SsTableEntry& entry) {
+  return entry.in_memory_bytes.has_value() && *entry.in_memory_bytes > kLargeBytes && entry.physical_rows.has_value() &&
+         *entry.physical_rows <= kMostFilteredRows;
+}
+
 std::shared_ptr<const query::Source> MakeSsTableSource(std::shared_ptr<SsTableCache> cache,
-                                                       std::shared_ptr<const Dataset> base, std::string folder,
-                                                       Generation generation, std::vector<file::Field> key) {
-  return std::make_shared<SsTableSource>(std::move(cache), std::move(base), std::move(folder), generation,
-                                         std::move(key));
+                                                       std::shared_ptr<const Dataset> base, SsTablePlace place,
+                                                       std::vector<file::Field> key) {
+  return std::make_shared<SsTableSource>(std::move(cache), std::move(base), std::move(place), std::move(key));
 }
 
 }  // namespace javelin::memwal
