@@ -395,6 +395,41 @@ def test_p5_a_filter_that_knows_no_key_hides_none(tmp_path, peer, shard, name):
     assert sorted(view.to_table()["n"].to_pylist()) == list(range(count))
 
 
+HASHED_KEYS = {
+    "int32": [(pa.int32(), lambda n: (n * 7919) % 20011 - 9000)],
+    "int64": [(pa.int64(), lambda n: (n - 900) * 10**12 + n)],
+    "string": [(pa.string(), lambda n: ["", "é", "\0", "a\0"][n % 4] + str(n))],
+    "binary": [(pa.binary(), lambda n: n.to_bytes(3, "little"))],
+    "binary, string, int32": [(pa.binary(), lambda n: bytes([n % 3])), (pa.string(), lambda n: f"{n}\0"[: 1 + n % 6]), (pa.int32(), lambda n: n)],
+}
+
+
+@pytest.mark.parametrize("name", HASHED_KEYS)
+def test_the_peers_filters_hide_no_key(tmp_path, peer, shard, name):
+    columns, uri, each = HASHED_KEYS[name], str(tmp_path / "t.lance"), 600
+    schema = pa.schema([*(pa.field(f"k{place}", type, nullable=False, metadata={**KEY, "lance-schema:unenforced-primary-key:position": str(place)})
+                          for place, (type, _) in enumerate(columns, 1)), pa.field("n", pa.int64()), pa.field("filling", pa.string())])
+    chance = random.Random(3)
+    filling = [chance.randbytes(100).hex() for _ in range(3 * each)]  # makes it large enough for its filter to be asked
+    table = pa.Table.from_arrays([*(pa.array([make(n) for n in range(3 * each)], type) for type, make in columns), pa.array(range(3 * each)),
+                                  pa.array(filling)], schema=schema)
+    javelin.write_dataset(table.slice(0, 0), uri).initialize_mem_wal(unsharded=True)
+    for generation in range(3):
+        peer.run("with lance.dataset(uri).mem_wal_writer(shard, max_wal_flush_interval_ms=5) as w: w.put(table)", uri=uri, shard=shard,
+                 table=table.slice(generation * each, each))
+
+    def found(numbers):
+        view = javelin.dataset(uri, session=javelin.Session()).fresh()
+        return sorted(view.get(table.take(numbers).drop(["n", "filling"]))["n"].to_pylist())
+
+    for first in range(0, 3 * each, 10):  # few enough at once to ask the filters
+        numbers = list(range(first, first + 10))
+        assert found(numbers) == numbers
+    (oldest,) = Path(uri, "_mem_wal", shard).glob("*_gen_1")
+    (oldest / "bloom_filter.bin").write_bytes(bytes(32768))
+    assert found([1, each + 1]) == [each + 1], "it was asked"
+
+
 def test_p16_a_mark_on_what_was_never_flushed_is_seen(tmp_path, peer, shard):
     uri = str(tmp_path / "t.lance")
     make(uri)

@@ -95,12 +95,12 @@ class SsTableSource final : public query::Source {
   // others a filter that it wrote says nothing.
   arrow::Result<bool> FilterSaysNone(std::span<const index::HashedKey> keys) const {
     if (!place_.filtered_since.has_value() || key_.empty() || keys.size() > kMostFilteredKeys) return false;
+    const TablePtr known = cache_->Find(store(), place_.folder);
+    if (known != nullptr && known->KnownKeys() != nullptr) return false;  // which say it exactly
     std::vector<std::shared_ptr<arrow::DataType>> types;
     for (const file::Field& field : key_) types.push_back(field.type);
     ARROW_ASSIGN_OR_RAISE(const auto hasher, index::KeyHasher::Make(std::move(types)));
     if (!hasher.SharedWithPeer()) return false;
-    const TablePtr known = cache_->Find(store(), place_.folder);
-    if (known != nullptr && known->KnownKeys() != nullptr) return false;  // which say it exactly
     ARROW_ASSIGN_OR_RAISE(const bool same_key, FilterIsOfThisKey());
     if (!same_key) return false;
     ARROW_ASSIGN_OR_RAISE(const auto filter, cache_->GetFilter(store(), place_.folder));
