@@ -30,7 +30,7 @@ arrow::Result<std::shared_ptr<Dataset>> Dataset::OpenAt(std::shared_ptr<Session>
   state.storage_options = options.storage_options;
   ARROW_ASSIGN_OR_RAISE(auto loaded, options.version ? table::LoadVersion(location, *options.version)
                                                      : table::LoadLatestVersion(location));
-  return state.At(std::move(loaded));
+  return state.At(std::move(loaded), options.version.has_value());
 }
 
 arrow::Result<std::shared_ptr<Dataset>> Dataset::Write(std::shared_ptr<Session> session, const std::string& uri,
@@ -127,8 +127,10 @@ arrow::Result<std::vector<Dataset::VersionInfo>> Dataset::Versions() const {
 
 arrow::Result<std::shared_ptr<Dataset>> Dataset::Checkout(TableVersion version) const {
   ARROW_ASSIGN_OR_RAISE(auto loaded, table::LoadVersion(state_->location, version));
-  return state_->At(std::move(loaded));
+  return state_->At(std::move(loaded), /*pinned=*/true);
 }
+
+bool Dataset::is_pinned() const { return state_->pinned; }
 
 const table::LoadedManifest& Dataset::loaded() const { return state_->loaded; }
 

@@ -6,8 +6,9 @@
 
 namespace javelin::internal {
 
-std::shared_ptr<Dataset> DatasetState::At(table::LoadedManifest version) const {
+std::shared_ptr<Dataset> DatasetState::At(table::LoadedManifest version, bool pinned) const {
   auto state = std::make_shared<DatasetState>(*this);
+  state->pinned = pinned;
   state->loaded = std::move(version);
   state->loaded.transaction.reset();  // only a commit that steps over a version reads it
   return MakeDataset(std::move(state));

@@ -25,13 +25,14 @@ class DatasetState {
   StoreLocation location;
   std::map<std::string, std::string> storage_options;
   table::LoadedManifest loaded;
+  bool pinned = false;
 
   static std::shared_ptr<Dataset> MakeDataset(std::shared_ptr<const DatasetState> state) {
     return std::shared_ptr<Dataset>(new Dataset(std::move(state)));
   }
   static const std::shared_ptr<const DatasetState>& Of(const Dataset& dataset) { return dataset.state_; }
   // Another version of the same table.
-  std::shared_ptr<Dataset> At(table::LoadedManifest version) const;
+  std::shared_ptr<Dataset> At(table::LoadedManifest version, bool pinned = false) const;
 
   const table::Manifest& manifest() const { return *loaded.manifest; }
   bool has_stable_row_ids() const;

@@ -125,6 +125,25 @@ TEST_P(Datasets, VersionsAndCheckout) {
   ExpectError(first->Checkout(TableVersion(9)).status(), ErrorKind::kNotFound, "no version 9");
 }
 
+TEST_P(Datasets, AVersionThatWasAskedForByNumberIsPinned) {
+  ASSERT_OK_AND_ASSIGN(const auto first, world_.Write(MakeRows(0, 2), WriteMode::kCreate));
+  EXPECT_FALSE(first->is_pinned());
+  ASSERT_OK_AND_ASSIGN(const auto opened, world_.Open());
+  EXPECT_FALSE(opened->is_pinned());
+  ASSERT_OK(world_.Write(MakeRows(2, 2), WriteMode::kAppend).status());
+  EXPECT_FALSE(opened->is_pinned()) << "it was the newest when it was opened";
+  ASSERT_OK_AND_ASSIGN(const auto by_number,
+                       Dataset::OpenAt(world_.session(), world_.location(), {.version = TableVersion(2)}));
+  EXPECT_TRUE(by_number->is_pinned());
+  ASSERT_OK_AND_ASSIGN(const auto checked_out, opened->Checkout(TableVersion(1)));
+  EXPECT_TRUE(checked_out->is_pinned());
+  EXPECT_FALSE(checked_out->At(checked_out->loaded())->is_pinned());
+  ASSERT_OK_AND_ASSIGN(const auto latest, checked_out->CheckoutLatest());
+  EXPECT_FALSE(latest->is_pinned());
+  ASSERT_OK_AND_ASSIGN(const auto written, by_number->Append(*ReaderOf({ToBatch(MakeRows(4, 1))})));
+  EXPECT_FALSE(written->is_pinned()) << "its own version is the newest";
+}
+
 TEST_P(Datasets, NotFoundNamesTheTable) {
   ExpectError(world_.Open().status(), ErrorKind::kNotFound, "there is no table at 'test://t'");
 }
