@@ -8,6 +8,7 @@
 #include "cli/json_values.h"
 #include "cli/shard_states.h"
 #include "javelin/dataset/dataset.h"
+#include "javelin/memwal/compaction_mark.h"
 #include "javelin/table/manifest.h"
 #include "javelin/table/mem_wal_details.h"
 
@@ -111,6 +112,18 @@ Json ShardJson(const ShardState& state) {
   return shard;
 }
 
+// The table was read before its shards, so a mark ahead of one is no flush and compaction that came in between.
+Json WarningsJson(const table::MemWalDetails& details, const std::vector<ShardState>& states) {
+  Json warnings = Json::array();
+  for (const ShardState& state : states) {
+    const auto& shard = state.manifest;
+    const auto mark =
+        memwal::CheckMark(shard.shard_id, details.CompactedThrough(shard.shard_id), shard.current_generation);
+    if (!mark.ok()) warnings.push_back(mark.message());
+  }
+  return warnings;
+}
+
 arrow::Result<Json> Describe(const Dataset& dataset) {
   const table::Manifest& manifest = dataset.manifest();
   ARROW_ASSIGN_OR_RAISE(const auto versions, dataset.Versions());
@@ -126,7 +139,8 @@ arrow::Result<Json> Describe(const Dataset& dataset) {
                    {"fragments", FragmentsJson(manifest)},
                    {"indexes", IndexesJson(manifest)},
                    {"mem_wal", details.has_value() ? MemWalJson(*details) : Json(nullptr)},
-                   {"shards", Json::array()}};
+                   {"shards", Json::array()},
+                   {"warnings", details.has_value() ? WarningsJson(*details, states) : Json::array()}};
   for (const auto& version : versions) {
     document["versions"].push_back(
         {{"version", version.version.value()}, {"timestamp", TimeText(version.timestamp_ns)}});
@@ -163,6 +177,7 @@ std::string RetiredText(const Json& folders) {
 }
 
 void PrintText(const Json& document) {
+  for (const Json& warning : document["warnings"]) std::cout << fmt::format("WARNING: {}\n", Text(warning));
   for (const char* name : {"uri", "version", "rows", "data_storage_version"}) {
     std::cout << fmt::format("{}: {}\n", name, Text(document[name]));
   }

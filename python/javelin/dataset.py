@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
@@ -166,7 +165,7 @@ class LanceDataset:
 
     def __reduce__(self):
         # By location and version: the version may be cleaned up before it is loaded, and then raises NotFound.
-        return _reopen, (self._uri, self.version, self._storage_options)
+        return _reopen, (self._uri, self.version, self._storage_options, self._core.is_pinned)
 
     # ---- what it is ----
 
@@ -319,11 +318,8 @@ class LanceDataset:
 
     def checkout_version(self, version: int) -> "LanceDataset":
         """That version of this table, as a new object. Raises :class:`javelin.errors.NotFound`."""
-        other = copy.copy(self)
-        number = _arguments.whole_number("version", version)
-        if number != self.version:
-            other._core = self._core.checkout(number)
-        return other
+        core = self._core.checkout(_arguments.whole_number("version", version))
+        return LanceDataset._make(core, self._uri, self._storage_options, self._session)
 
     def checkout_latest(self) -> None:
         """Move this object to the newest version."""
@@ -556,15 +552,20 @@ class LanceDataset:
         With `max_staleness`, in seconds, a view that this session took at most that long ago will do, which asks the store for
         nothing; while a writer of the table is open in the session, a new one is taken all the same.
 
-        Raises :class:`javelin.errors.NotSupported` if the columns or the key of the table were changed in a way that a writer of
-        this session cannot follow, and :class:`javelin.errors.Fenced` if one has failed or was overtaken; close it to read on.
+        Raises :class:`javelin.errors.NotSupported` if this object was opened at an older version by its number (shards have no
+        history: :meth:`checkout_latest` first), or if the columns or the key of the table were changed in a way that a writer of
+        this session cannot follow; :class:`javelin.errors.Corruption` if the table says it holds more of a shard than was ever
+        flushed; and :class:`javelin.errors.Fenced` if one has failed or was overtaken; close it to read on.
         A view whose SSTables were compacted and collected since raises :class:`javelin.errors.NotFound` when it is read.
         """
         return FreshView(self, max_staleness)
 
 
-def _reopen(uri: str, version: int, storage_options: Dict[str, str]) -> LanceDataset:
-    return LanceDataset(uri, version, storage_options=storage_options)
+def _reopen(uri: str, version: int, storage_options: Dict[str, str], pinned: bool) -> LanceDataset:
+    dataset = LanceDataset(uri, version, storage_options=storage_options)
+    if not pinned:
+        dataset._core = dataset._core.unpinned()
+    return dataset
 
 
 def _shard_id(value: Any) -> str:

@@ -127,6 +127,10 @@ Handle<Dataset> Latest(const Handle<Dataset>& self) {
   return Handle<Dataset>(self.session(), Unwrap(WithoutGil([&] { return dataset.CheckoutLatest(); })));
 }
 
+Handle<Dataset> Unpinned(const Handle<Dataset>& self) {
+  return Handle<Dataset>(self.session(), self.object()->At(self.object()->loaded()));
+}
+
 PyBatch Take(const Handle<Dataset>& self, const nb::object& rows, const Columns& columns) {
   const Dataset& dataset = *self;
   auto numbers = ImportUInt64s(rows);
@@ -174,7 +178,9 @@ void RegisterDataset(nb::module_& module) {
       .def("take", &Take, nb::arg("rows"), nb::arg("columns").none())
       .def("versions", &Versions,
            "Version, time of its commit in nanoseconds since the Unix epoch, what it holds (a dict of numbers).")
+      .def_prop_ro("is_pinned", [](const Handle<Dataset>& self) { return self.object()->is_pinned(); })
       .def("checkout", &Checkout, nb::arg("version"))
+      .def("unpinned", &Unpinned, "The same version, as if it had been the newest when it was opened.")
       .def("latest", &Latest);
 }
 

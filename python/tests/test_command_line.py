@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import pathlib
+import shutil
 import subprocess
 
 import pyarrow as pa
@@ -83,6 +84,28 @@ def test_inspect_without_mem_wal(uri):
     document = json.loads(output("inspect", uri, "--json"))
     assert document["mem_wal"] is None and document["shards"] == []
     assert "not initialised" in output("inspect", uri)
+
+
+def test_inspect_warns_of_a_mark_on_what_was_never_flushed(table, uri, shard):
+    with table.mem_wal_writer(shard, commit_mode="eager") as writer:
+        writer.put(rows([4]))
+    assert json.loads(output("inspect", uri, "--json"))["warnings"] == []
+    assert "WARNING" not in output("inspect", uri)
+    table.compact_shards()
+    shutil.rmtree(pathlib.Path(uri, "_mem_wal", shard))
+    with pytest.raises(javelin.errors.Corruption):
+        table.mem_wal_writer(shard)
+    # Somebody else makes the shard anew under its old id.
+    other = str(pathlib.Path(uri).with_name("other.lance"))
+    fresh = javelin.write_dataset(rows([1]), other)
+    fresh.initialize_mem_wal(unsharded=True)
+    fresh.mem_wal_writer(shard).close()
+    shutil.copytree(pathlib.Path(other, "_mem_wal", shard), pathlib.Path(uri, "_mem_wal", shard))
+    (warning,) = json.loads(output("inspect", uri, "--json"))["warnings"]
+    assert shard in warning and "generation 1 was never flushed" in warning
+    assert f"WARNING: {warning}\n" in output("inspect", uri)
+    for read in (["scan", uri], ["get", uri, 4]):
+        assert "never flushed" in assert_fails(read, "Corruption")
 
 
 def test_inspect_leaves_a_writer_alone(table, uri, writer):

@@ -1,6 +1,7 @@
 """Shard writers and fresh views through the package."""
 
 import pathlib
+import pickle
 import shutil
 import uuid
 
@@ -239,6 +240,31 @@ def test_stored_defaults_apply_under_arguments(uri, shard):
 
 
 # ---- fresh views ----
+
+
+def test_an_older_version_has_no_fresh_view(table, uri, writer):
+    writer.put(rows([4]))
+    pinned = javelin.dataset(uri, version=table.version)
+    assert ids_of(pinned.fresh().to_table()) == [1, 2, 3, 4], "it is the newest"
+    unpinned = pickle.loads(pickle.dumps(javelin.dataset(uri)))
+    javelin.write_dataset(rows([5]), uri, mode="append")
+    for old in (pinned, javelin.dataset(uri, version=1), table.checkout_version(1), table.checkout_version(table.version),
+                pickle.loads(pickle.dumps(pinned))):
+        with pytest.raises(errors.NotSupported, match="checkout_latest"):
+            old.fresh()
+        with pytest.raises(errors.NotSupported, match="checkout_latest"):
+            old.fresh(max_staleness=3600)
+        assert ids_of(old.to_table()) == [1, 2, 3]
+        old.checkout_latest()
+        assert 5 in ids_of(old.fresh().to_table())
+    for merely_old in (table, unpinned):
+        assert merely_old.version < merely_old.latest_version
+        assert 5 in ids_of(merely_old.fresh().to_table())
+
+
+def test_a_checked_out_version_stays_in_its_session(table, uri):
+    session = javelin.Session()
+    assert javelin.dataset(uri, session=session).checkout_version(1)._session is session
 
 
 def test_a_view_does_not_change(table, writer):

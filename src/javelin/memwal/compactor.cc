@@ -3,6 +3,7 @@
 #include "javelin/base/error.h"
 #include "javelin/dataset/row_change.h"
 #include "javelin/index/key_encoding.h"
+#include "javelin/memwal/compaction_mark.h"
 #include "javelin/memwal/compaction_retire_internal.h"
 #include "javelin/memwal/compaction_rows_internal.h"
 #include "javelin/memwal/shard_listing.h"
@@ -156,12 +157,7 @@ class ShardCompactor {
     ARROW_ASSIGN_OR_RAISE(const auto manifest, manifests_->RefreshLatest());
     if (manifest.has_value() && recorded < manifest->current_generation)
       return RetryableConflict("a flush and another compaction came in between");
-    return MakeError(
-        ErrorKind::kCorruption,
-        fmt::format("the table says that it holds generation {}, but none above {} was ever flushed; a mark was set "
-                    "wrong, and readers skip SSTables that it covers",
-                    recorded, manifest.has_value() ? manifest->current_generation.value() - 1 : 0),
-        {{"shard", shard_.ToString()}, {"recorded_generation", fmt::to_string(recorded)}});
+    return CheckMark(shard_, recorded, manifest.has_value() ? manifest->current_generation : Generation(1));
   }
 
   // Every generation from the recorded one to the newest flushed one must be there.

@@ -1,6 +1,7 @@
-// The inside of a FreshView: the tiers of each shard, and what they fold into.
+// The inside of a FreshView: what it is made of, the tiers of each shard, and what they fold into.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,7 +11,9 @@
 
 #include "javelin/index/key_encoding.h"
 #include "javelin/memwal/fresh_view.h"
+#include "javelin/memwal/writer_state.h"
 #include "javelin/query/fold.h"
+#include "javelin/table/mem_wal_details.h"
 
 namespace javelin::memwal {
 
@@ -34,5 +37,40 @@ struct FreshView::Impl {
   // One encoded key per row of `keys`, which must hold every key column with the table's type and without nulls.
   arrow::Result<std::vector<std::string>> EncodeKeys(const arrow::RecordBatch& keys) const;
 };
+
+// What one shard holds in memory, newest generation first; each MemTable bounded to what was visible when the view was
+// made.
+struct ShardMemory {
+  Uuid shard;
+  std::shared_ptr<WriterState> writer;
+  std::vector<MemTableView> tables;
+};
+
+// What a view is made of, in the order in which it was read: memory, shard manifests, base.
+struct ViewParts {
+  std::vector<ShardMemory> memory;
+  std::vector<ShardManifest> manifests;
+  std::shared_ptr<Dataset> base;
+  std::optional<table::MemWalDetails> details;  // of the base
+
+  // Null without a writer of the shard.
+  const ShardMemory* FindMemory(const Uuid& shard) const {
+    const auto found = std::find_if(memory.begin(), memory.end(), [&](const auto& held) { return held.shard == shard; });
+    return found == memory.end() ? nullptr : &*found;
+  }
+  // What the base says it holds of the shard.
+  Generation CompactedThrough(const Uuid& shard) const {
+    return details.has_value() ? details->CompactedThrough(shard) : Generation(0);
+  }
+};
+
+// Memory first, then the manifests, then the base. Errors as of FreshView::Open and FreshView::OpenForWriter.
+arrow::Result<ViewParts> ReadAllShards(const Dataset& dataset, const FreshOptions& options);
+arrow::Result<ViewParts> ReadShardOf(const Dataset& dataset, const std::shared_ptr<WriterState>& writer);
+
+// Puts the tiers of each shard in order: MemTables, then SSTables that memory does not hold any more and the base does
+// not hold yet. `others`: shards that are not among the manifests. Asks the store nothing.
+arrow::Result<std::shared_ptr<FreshView::Impl>> Assemble(const ViewParts& parts,
+                                                         const std::vector<ShardSnapshot>& others = {});
 
 }  // namespace javelin::memwal

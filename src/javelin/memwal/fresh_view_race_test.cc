@@ -32,6 +32,162 @@ TEST(FreshViewRace, AnOvertakenWriterDoesNotReadWhatItsSuccessorCompacted) {
   });
 }
 
+// ---- what the table says it holds of a shard, and what was flushed ----
+
+void SetMark(Process& process, const Uuid& shard, uint64_t through) {
+  ReplaceDetails(process, [&](table::MemWalDetails& details) {
+    std::erase_if(details.compacted_sstables, [&](const auto& entry) { return entry.shard_id == shard; });
+    details.compacted_sstables.push_back({shard, Generation(through)});
+  });
+}
+
+void ExpectMarkIsSeen(const arrow::Status& status, uint64_t mark, uint64_t missing) {
+  ExpectError(status, ErrorKind::kCorruption, fmt::format("generation {} was never flushed", missing));
+  EXPECT_EQ(FieldsOf(status).at("shard"), kShard);
+  EXPECT_EQ(FieldsOf(status).at("recorded_generation"), fmt::to_string(mark));
+}
+
+// The released peer takes any mark. Rows of a generation that it covers and that nobody moved would just be gone.
+TEST(MarkBeyondWhatWasFlushed, NoViewLeavesOutWhatItCovers) {
+  World world;
+  world.CreateTable(R"([[1, "base"]])");
+  world.Run([&](Process& process) {
+    FlushGenerations(process, {R"([[2, "flushed"]])"});
+    SetMark(process, ShardId(), 9);
+    ExpectMarkIsSeen(FreshView::Open(*process.Table()).status(), 9, 2);
+    const FreshOptions old{.max_staleness = std::chrono::hours(1)};
+    ExpectMarkIsSeen(FreshView::Open(*process.Table(), old).status(), 9, 2);
+    SetMark(process, ShardId(), 2);
+    ExpectMarkIsSeen(FreshView::Open(*process.Table()).status(), 2, 2);
+    SetMark(process, ShardId(), 1);  // what was flushed, whoever says so
+    EXPECT_EQ(process.Fresh(), "1:base");
+  });
+}
+
+TEST(MarkBeyondWhatWasFlushed, NorOfAWriterOfTheSession) {
+  World world;
+  world.CreateTable(R"([[1, "base"]])");
+  world.Run([&](Process& process) {
+    const auto writer = process.Open(Eager());
+    FlushRows(*writer, R"([[2, "flushed"]])");
+    ASSERT_OK(writer->Put({Row(3, "memory")}));
+    SetMark(process, ShardId(), 2);
+    ExpectMarkIsSeen(FreshView::Open(*process.Table()).status(), 2, 2);
+    ExpectMarkIsSeen(FreshView::OpenForWriter(*writer).status(), 2, 2);
+    ASSERT_OK(writer->Flush());
+    EXPECT_EQ(process.Fresh(), "1:base") << "flushed by now";
+  });
+}
+
+// Whatever the mark, nothing is left out of a shard that holds nothing.
+TEST(MarkBeyondWhatWasFlushed, OfAShardThatIsNotThereItHidesNothing) {
+  World world;
+  world.CreateTable(R"([[1, "base"]])");
+  world.Run([&](Process& process) {
+    FlushGenerations(process, {R"([[2, "moved"]])"});
+    Compact(process);
+    SetMark(process, Must(Uuid::Parse("99999999-2222-4333-8444-555555555555")), 7);
+    EXPECT_EQ(process.Fresh(), "1:base 2:moved");
+    for (const auto& [key, bytes] : world.Objects()) {
+      if (key.find("_mem_wal") != std::string::npos) ASSERT_OK(world.store->raw().Delete(key));
+    }
+    EXPECT_EQ(process.Fresh(), "1:base 2:moved");
+  });
+}
+
+// The base is read after the manifests, so a mark may be ahead of the manifest that was seen, and be right.
+TEST(MarkBeyondWhatWasFlushed, AFlushAndACompactionInBetweenAreNone) {
+  for (const bool same_session : {false, true}) {
+    SCOPED_TRACE(same_session);
+    World world;
+    world.CreateTable(R"([[1, "base"]])");
+    world.Run([&](Process& process) {
+      const Process other(world.sim.runtime(), world.store);
+      const Process& writing = same_session ? process : other;
+      const auto writer = writing.Open(Eager());
+      FlushRows(*writer, R"([[2, "flushed"]])");
+      const auto table = process.Table();
+      Must(FreshView::Open(*table));
+      bool shards_are_read = false;
+      world.fault = [&](const RequestHit& hit) -> std::optional<RequestFault> {
+        if (shards_are_read || hit.method != "list" || hit.key != "table/_versions/") return RequestFault::kNone;
+        shards_are_read = true;
+        return RequestFault::kSlow;
+      };
+      uint64_t seen_ahead = 0;
+      for (int64_t id = 10; id < 20; ++id) {
+        shards_are_read = false;
+        auto mover = process.runtime().Spawn("mover", [&] {
+          while (!shards_are_read) process.runtime().Sleep(std::chrono::milliseconds(1));
+          FlushRows(*writer, fmt::format("[[{}, \"moved\"]]", id));
+          Compact(writing, AtOnce());
+        });
+        world.Take();
+        const auto view = Must(FreshView::Open(*table));
+        const bool mover_was_first = view->base().version() == process.Table()->version();
+        mover.Join();
+        const std::string rows = Scan(*view);
+        EXPECT_THAT(rows, testing::HasSubstr("2:flushed"));
+        if (rows.find(fmt::format("{}:moved", id)) != std::string::npos && mover_was_first) ++seen_ahead;
+      }
+      EXPECT_GT(seen_ahead, 0u) << "the slow listing never saw the base as it is afterwards";
+    });
+  }
+}
+
+// ---- a table that is removed and made anew while a view of it is taken ----
+
+// The session still has the SSTables of the table that was, so nothing but the view itself notices.
+TEST(TableMadeAnew, AViewIsNeverOfBoth) {
+  for (const bool with_more_versions : {false, true}) {
+    SCOPED_TRACE(with_more_versions);
+    World world;
+    world.CreateTable(R"([[1, "base"]])");
+    world.Run([&](Process& process) {
+      FlushGenerations(process, {R"([[2, "old"]])"});
+      const auto table = process.Table();
+      EXPECT_EQ(Sorted(Scan(*Must(FreshView::Open(*table)))), "1:base 2:old");
+      bool armed = true;
+      // Made anew as it lies in another store.
+      World made(7);
+      made.CreateTable(R"([[1, "anew"]])");
+      made.Run([&](Process& maker) {
+        FlushGenerations(maker, {R"([[3, "anew"]])"});
+        for (int i = 0; i < (with_more_versions ? 3 : 0); ++i) {
+          Must(maker.Table()->Append(*Must(arrow::RecordBatchReader::Make({Row(10 + i, "anew")}))));
+        }
+      });
+      const auto objects = made.Objects();
+      world.fault = [&](const RequestHit& hit) -> std::optional<RequestFault> {
+        if (!armed || hit.method != "list" || hit.key != "table/_versions/") return RequestFault::kNone;
+        armed = false;
+        for (const auto& [key, bytes] : world.Objects()) EXPECT_TRUE(world.store->raw().Delete(key).ok());
+        for (const auto& [key, bytes] : objects)
+          EXPECT_TRUE(world.store->raw().Put(key, arrow::Buffer::FromString(bytes)).ok());
+        return RequestFault::kNone;
+      };
+      const std::string more = with_more_versions ? "10:anew 11:anew 12:anew " : "";
+      EXPECT_EQ(Sorted(Scan(*Must(FreshView::Open(*table)))), "1:anew " + more + "3:anew");
+      EXPECT_FALSE(armed);
+    });
+  }
+}
+
+// A writer of the table that was shows nothing on top of the one that is.
+TEST(TableMadeAnew, AWriterOfTheOldOneIsNotRead) {
+  World world;
+  world.CreateTable(R"([[1, "base"]])");
+  world.Run([&](Process& process) {
+    const auto writer = process.Open(Eager());
+    ASSERT_OK(writer->Put({Row(2, "old")}));
+    EXPECT_EQ(process.Fresh(), "1:base 2:old");
+    for (const auto& [key, bytes] : world.Objects()) ASSERT_OK(world.store->raw().Delete(key));
+    Process(world.sim.runtime(), world.store).Create(KeyedSchema(), R"([[1, "anew"]])", {});
+    ExpectError(FreshView::Open(*process.Table()).status(), ErrorKind::kNotFound, kShard);
+    ExpectError(FreshView::OpenForWriter(*writer).status(), ErrorKind::kNotFound, kShard);
+  });
+}
+
 // Put n writes n to one of two keys in turn. A view that has read memory when more is put, flushed and compacted would
 // show numbers that were never there together.
 class RowsMovePastAView : public testing::TestWithParam<uint64_t> {};

@@ -450,6 +450,35 @@ TEST(MemoryRows, ColumnsAreMatchedByFieldId) {
   });
 }
 
+// ---- versions ----
+
+// What shards hold goes with the newest version only; on top of an older one it would be a table that never was.
+TEST(FreshView, OfAnOlderVersionThereIsNone) {
+  World world;
+  world.CreateTable(R"([[1, "base"]])");
+  world.Run([&](Process& process) {
+    const auto opened = process.Table();
+    const TableVersion newest = opened->version();
+    const auto by_number = Must(Dataset::Open(process.session, kTableUri, {.version = newest}));
+    EXPECT_EQ(Scan(*Must(FreshView::Open(*by_number))), "1:base") << "it is the newest";
+    const auto writer = process.Open(Eager());
+    ASSERT_OK(writer->Put({Row(2, "new")}));
+    EXPECT_EQ(Sorted(Scan(*Must(FreshView::Open(*by_number)))), "1:base 2:new");
+    Must(opened->Append(*Must(arrow::RecordBatchReader::Make({Row(3, "appended")}))));
+    EXPECT_EQ(Sorted(Scan(*Must(FreshView::Open(*opened)))), "1:base 2:new 3:appended") << "a handle may become old";
+    const FreshOptions old{.max_staleness = std::chrono::hours(1)};
+    for (const auto& past : {by_number, Must(opened->Checkout(newest)), Must(opened->Checkout(TableVersion(1)))}) {
+      ExpectError(FreshView::Open(*past).status(), ErrorKind::kNotSupported, "checkout_latest()");
+      ExpectError(FreshView::Open(*past, old).status(), ErrorKind::kNotSupported, "checkout_latest()");
+      EXPECT_EQ(Sorted(Scan(*Must(FreshView::Open(*Must(past->CheckoutLatest()))))), "1:base 2:new 3:appended");
+    }
+    ASSERT_OK(writer->Close());
+    EXPECT_EQ(process.Fresh(), "1:base 2:new 3:appended");
+    ExpectError(FreshView::Open(*by_number, old).status(), ErrorKind::kNotSupported, "checkout_latest()");
+    EXPECT_EQ(Sorted(Scan(*Must(FreshView::OfSnapshots(by_number, {})))), "1:base") << "who lists SSTables says which";
+  });
+}
+
 // ---- requests ----
 
 // Shards with an SSTable each, and nobody who writes to them.
@@ -515,6 +544,35 @@ TEST(FreshViewRequests, WarmViewsSeeWhatOthersDo) {
     EXPECT_EQ(fresh(), "0:newer 5:more 7:new");
     publish("22222222-2222-4333-8444-000000000000", R"([[7, "newest"]])");
     EXPECT_EQ(fresh(), "0:newer 5:more 7:newest");
+  });
+}
+
+// What a view saw of the base, those for one writer and those over all shards do not read again.
+TEST(FreshViewRequests, TheBaseIsReadOnceForAllViewsOfTheSession) {
+  World world;
+  world.CreateTable();
+  PublishShards(world, 1);
+  world.Run([&](Process& process) {
+    const auto writer = process.Open(Eager());
+    const auto table = process.Table();
+    Must(FreshView::OpenForWriter(*writer));
+    const auto append = [&](int64_t id) {
+      const Process other(world.sim.runtime(), world.store);
+      Must(other.Table()->Append(*Must(arrow::RecordBatchReader::Make({Row(id, "appended")}))));
+      world.Take();
+    };
+    append(100);
+    Must(FreshView::OpenForWriter(*writer));
+    EXPECT_THAT(world.Take(), SizeIs(3)) << "listing, the new version, and the old one is there still";
+    Must(FreshView::OpenForWriter(*writer));
+    EXPECT_THAT(world.Take(), ElementsAre("list table/_versions/"));
+    Must(FreshView::Open(*table));
+    EXPECT_THAT(world.Take("table/_versions/"), ElementsAre("list table/_versions/"));
+    append(101);
+    Must(FreshView::Open(*table));
+    world.Take();
+    EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*writer))->CountRows()), 2u);
+    EXPECT_THAT(world.Take("table/_versions/"), ElementsAre("list table/_versions/"));
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "javelin/dataset/session.h"
@@ -16,8 +17,9 @@ namespace javelin::memwal {
 struct SeenTable {
   table::LoadedManifest base;
   std::vector<ShardManifest> manifests;  // in ascending order of shard
-  bool with_memory = false;              // rows of live writers were part of the view
-  TimePoint taken_at{};                  // before anything was read
+  // When it was a whole view that others may take too: the time before anything was read. Rows of live writers are not
+  // kept.
+  std::optional<TimePoint> taken_at;
 
   // Null if the shard was not there.
   const ShardManifest* FindShard(const Uuid& shard) const {

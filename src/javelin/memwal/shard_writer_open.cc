@@ -1,5 +1,6 @@
 #include "javelin/base/error.h"
 #include "javelin/memwal/column_history.h"
+#include "javelin/memwal/compaction_mark.h"
 #include "javelin/memwal/flush_task.h"
 #include "javelin/memwal/initialize.h"
 #include "javelin/memwal/replay.h"
@@ -63,7 +64,8 @@ class Opening {
   // and read again after the claim. A shard that nobody held has no log.
   arrow::Status Read() {
     ARROW_ASSIGN_OR_RAISE(seen_, manifests_->RefreshLatest());
-    ARROW_RETURN_NOT_OK(CheckMark());
+    const Generation next = seen_.has_value() ? seen_->current_generation : Generation(1);
+    ARROW_RETURN_NOT_OK(CheckMark(plan_.shard, plan_.compacted_through, next));
     if (!seen_.has_value() || seen_->writer_epoch == Epoch(0) || seen_->status == ShardStatus::kSealed)
       return arrow::Status::OK();
     ARROW_ASSIGN_OR_RAISE(tip_, log_.DiscoverTip(*seen_));
@@ -140,17 +142,6 @@ class Opening {
   WalLog TakeLog() { return std::move(log_); }
 
  private:
-  // Readers skip generations that the table says it holds, so rows put into one of those would never be seen.
-  arrow::Status CheckMark() const {
-    const Generation next = seen_.has_value() ? seen_->current_generation : Generation(1);
-    if (plan_.compacted_through < next) return arrow::Status::OK();
-    return WithField(
-        Corruption("the table holds this shard through generation {}, but generation {} was never flushed; the shard's "
-                   "folder was removed, or a mark was set wrong: stream into a shard with a new id",
-                   plan_.compacted_through, next),
-        "shard", plan_.shard.ToString());
-  }
-
   // `manifest`: what the replay began with. Begins anew if the log turns out to hold columns that the table got since
   // it was opened, or their values would be dropped and then flushed away.
   arrow::Status ReplayLog(WalLog::Range range, const ShardManifest& manifest) {
