@@ -91,6 +91,7 @@ arrow::Result<TableState> ShardUser::ReadPublished() {
   record.writer = -1;
   record.published_before = world_.Published();
   ARROW_ASSIGN_OR_RAISE(const auto view, memwal::FreshView::Open(*dataset_));
+  (void)view->tiers();  // of now, whenever it is read
   record.published_after = world_.Published();
   ARROW_ASSIGN_OR_RAISE(record.state, ScanAll(*view));
   TableState state = record.state;
@@ -110,6 +111,7 @@ arrow::Result<TableState> ShardUser::Read() {
   record.writer = number_;
   record.started = world_.history.Now();
   auto view = memwal::FreshView::OpenForWriter(*writer_);
+  if (view.ok()) (void)(*view)->tiers();  // of now, whenever it is read
   record.finished = world_.history.Now();
   ARROW_RETURN_NOT_OK(Record("view", record.started, view.status()));
   ARROW_ASSIGN_OR_RAISE(record.state, ScanAll(**view));
