@@ -556,7 +556,8 @@ class LanceDataset:
         history: :meth:`checkout_latest` first), or if the columns or the key of the table were changed in a way that a writer of
         this session cannot follow; :class:`javelin.errors.Corruption` if the table says it holds more of a shard than was ever
         flushed; and :class:`javelin.errors.Fenced` if one has failed or was overtaken; close it to read on.
-        A view whose SSTables were compacted and collected since raises :class:`javelin.errors.NotFound` when it is read.
+        A view is one moment. One whose SSTables were compacted and collected before it answered anything is taken anew; after its
+        first answer, reading what is gone raises :class:`javelin.errors.NotFound`: take a new view.
         """
         return FreshView(self, max_staleness)
 

@@ -5,6 +5,7 @@
 
 #include "javelin/dataset/dataset.h"
 #include "javelin/table/manifest.h"
+#include "javelin/table/versions.h"
 #include "src/arrow_bridge.h"
 #include "src/scan_arguments.h"
 

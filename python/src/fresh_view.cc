@@ -94,7 +94,7 @@ void RegisterFreshView(nb::module_& module) {
       .def("unseen_log_entries", &UnseenLogEntries, "Number of log entries that it does not show, by shard.")
       .def_prop_ro("schema", [](const View& self) { return PySchema{self.object()->arrow_schema()}; })
       .def_prop_ro("version", [](const View& self) { return self.object()->base().version().value(); })
-      .def_prop_ro("key_columns", [](const View& self) { return KeyColumns(self.object()->base()); })
+      .def_prop_ro("key_columns", [](const View& self) { return self.object()->key_columns(); })
       .def_prop_ro("tiers", [](const View& self) { return self.object()->tiers(); });
 }
 

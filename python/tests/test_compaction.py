@@ -163,6 +163,16 @@ def test_rows_of_the_log_stay_there(table, uri, shard):
     assert ids_of(table.to_table()) == [1, 2, 3, 7]
 
 
+def test_a_view_whose_sstables_went_before_it_was_read_is_taken_anew(flushed, uri):
+    unread, read = (javelin.dataset(uri, session=javelin.Session()).fresh() for _ in range(2))
+    version = read.version
+    javelin.dataset(uri, session=javelin.Session()).compact_shards(retired_grace=0)
+    assert ids_of(unread.get([1, 2, 3, 4])) == ids_of(javelin.dataset(uri).fresh().get([1, 2, 3, 4]))
+    assert texts(unread.to_table()) == NEWEST and unread.version > version
+    with pytest.raises(errors.NotFound, match="take a new view"):  # it said which moment it is
+        read.to_table()
+
+
 def test_a_table_that_no_writer_opened(table):
     assert table.compact_shards() == {"version": table.version, "shards": []}
 

@@ -437,6 +437,8 @@ def test_p16_a_mark_on_what_was_never_flushed_is_seen(tmp_path, peer, shard):
     compact(peer, uri, shard, 9, rows(2, tag="gen1-"))
     with pytest.raises(javelin.errors.Corruption, match="generation 9"):
         javelin.dataset(uri).compact_shards()
+    with pytest.raises(javelin.errors.Corruption, match="generation 2 was never flushed"):
+        javelin.dataset(uri).fresh()
 
 
 def test_p18_a_compacted_sstable_may_be_gone(tmp_path, peer, shard):

@@ -115,8 +115,8 @@ class Dataset {
   // All versions, oldest first; reads every manifest.
   arrow::Result<std::vector<VersionInfo>> Versions() const;
   arrow::Result<std::shared_ptr<Dataset>> Checkout(TableVersion version) const;
-  // The caller asked for this version by its number (OpenOptions::version, Checkout) and not for the newest, so it stands
-  // for that moment also once there are newer ones.
+  // The caller asked for this version by its number (OpenOptions::version, Checkout) and not for the newest, so it
+  // stands for that moment also once there are newer ones.
   bool is_pinned() const;
   // Reads the manifest only if this version is not the newest, or not known to be the same object still.
   arrow::Result<std::shared_ptr<Dataset>> CheckoutLatest() const;

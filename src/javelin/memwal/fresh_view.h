@@ -35,6 +35,11 @@ struct FreshOptions {
   std::optional<Duration> max_staleness;
 };
 
+// A view is one moment. It is taken when it is made, and opens no SSTable before it is read, so one may be compacted,
+// retired and collected in between. A view that has answered nothing yet is then taken anew, three times at most, and
+// has the moment of its first answer: rows, a count, `tiers()`, `base()` or `UnseenLogs()`. After that, or if the table
+// has other columns by then, reading what is gone is NotFound: take a new view. Immutable for whoever reads it; safe to
+// use from several threads, context T.
 class FreshView {
  public:
   // Memory first, then shard manifests, then the latest base version (the order in which rows move). Sees the SSTables
@@ -51,9 +56,9 @@ class FreshView {
                                                                const std::vector<ShardSnapshot>& snapshots);
 
   // Newest row of every key over all sources, deleted ones left out; without a primary key every row. Columns:
-  // top-level names or none = all. NotFound from the reader: an SSTable was retired and collected since; take a new
-  // view.
-  // `with_generation` appends `_memtable_gen` uint64: the generation of each row within its shard, 0 in the base.
+  // top-level names or none = all. NotFound from the reader: an SSTable is gone, see above; for a view of snapshots:
+  // list the shards again. `with_generation` appends `_memtable_gen` uint64: the generation of each row within its
+  // shard, 0 in the base.
   arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Scan(const ScanOptions& options = {},
                                                                 bool with_generation = false) const;
   // Rows of the keys that exist, in the order asked, one each (a key asked twice answers once). `keys` holds the key
@@ -70,13 +75,16 @@ class FreshView {
   // What is read, one line each, newest first, the base last.
   const std::vector<std::string>& tiers() const;
   const Dataset& base() const;
+  // Of the rows, and the names of the key's columns in key order. The same whenever the view was taken.
   std::shared_ptr<arrow::Schema> arrow_schema() const;
+  std::vector<std::string> key_columns() const;
 
   struct Impl;
+  class Moment;
 
  private:
-  explicit FreshView(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-  std::shared_ptr<const Impl> impl_;
+  explicit FreshView(std::shared_ptr<Moment> moment) : moment_(std::move(moment)) {}
+  const std::shared_ptr<Moment> moment_;
 };
 
 }  // namespace javelin::memwal

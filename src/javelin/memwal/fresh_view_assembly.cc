@@ -58,7 +58,8 @@ class Assembly {
       : parts_(parts),
         base_(parts.base),
         key_(KeyOf(*base_)),
-        cache_(SsTableCache::Of(*base_->session())) {}
+        cache_(SsTableCache::Of(*base_->session())),
+        ahead_(std::make_shared<SsTablesAhead>(base_->session()->runtime(), cache_, base_->location().store)) {}
 
   const std::vector<file::Field>& key() const { return key_; }
 
@@ -92,7 +93,9 @@ class Assembly {
       SsTablePlace place{folder_of(sstable), sstable.generation};
       // Most lookups are of what came last: the newest one is opened at once.
       if (&sstable != &sstables.front() && KeyFilterPays(sstable)) place.filtered_since = folder_of(sstables.back());
-      sources.push_back(MakeSsTableSource(cache_, base_, std::move(place), key_));
+      sstables_.insert(place.folder);
+      const size_t number = ahead_->Add(place.folder);
+      sources.push_back(MakeSsTableSource(cache_, base_, std::move(place), key_, ahead_, number));
       tiers_.push_back(
           fmt::format("SSTable of shard {}: generation {}, {}", shard.ToString(), sstable.generation, sstable.path));
     }
@@ -110,6 +113,8 @@ class Assembly {
     }
     view->only_base = shards_.empty();
     view->tiers = std::move(tiers_);
+    view->sstables = std::move(sstables_);
+    view->ahead = ahead_;
     view->tiers.push_back(fmt::format("Base table: version {}", base_->version()));
     auto base = MakeBaseSource(base_, view->keys, view->key_names);
     view->fold = std::make_unique<query::Fold>(std::move(shards_), std::move(base), view->keys.has_value());
@@ -121,8 +126,10 @@ class Assembly {
   const std::shared_ptr<Dataset> base_;
   const std::vector<file::Field> key_;
   const std::shared_ptr<SsTableCache> cache_;
+  const std::shared_ptr<SsTablesAhead> ahead_;
   std::vector<query::Shard> shards_;
   std::vector<std::string> tiers_;
+  std::set<std::string> sstables_;
 };
 
 }  // namespace

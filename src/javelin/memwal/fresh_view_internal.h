@@ -11,6 +11,7 @@
 
 #include "javelin/index/key_encoding.h"
 #include "javelin/memwal/fresh_view.h"
+#include "javelin/memwal/sstables_ahead_internal.h"
 #include "javelin/memwal/writer_state.h"
 #include "javelin/query/fold.h"
 #include "javelin/table/mem_wal_details.h"
@@ -23,7 +24,9 @@ struct FreshView::Impl {
   std::vector<std::string> key_names;     // in key order, by their names in the base schema
   std::unique_ptr<const query::Fold> fold;
   std::vector<std::string> tiers;  // of the fold, for people
-  bool only_base = false;          // nothing lies above it
+  std::set<std::string> sstables;  // their folders
+  std::shared_ptr<const SsTablesAhead> ahead;
+  bool only_base = false;  // nothing lies above it
 
   // What the view holds of the logs of the table's shards.
   struct Logs {
@@ -55,7 +58,8 @@ struct ViewParts {
 
   // Null without a writer of the shard.
   const ShardMemory* FindMemory(const Uuid& shard) const {
-    const auto found = std::find_if(memory.begin(), memory.end(), [&](const auto& held) { return held.shard == shard; });
+    const auto found =
+        std::find_if(memory.begin(), memory.end(), [&](const auto& held) { return held.shard == shard; });
     return found == memory.end() ? nullptr : &*found;
   }
   // What the base says it holds of the shard.

@@ -1,6 +1,6 @@
 // What a view does not hold: rows that lie only in logs.
 #include "javelin/base/error.h"
-#include "javelin/memwal/fresh_view_internal.h"
+#include "javelin/memwal/fresh_view_moment_internal.h"
 #include "javelin/memwal/shard_listing.h"
 #include "javelin/memwal/wal_tailer.h"
 #include "javelin/memwal/writer_registry.h"
@@ -20,10 +20,11 @@ arrow::Result<uint64_t> EntriesWithRowsAfter(const Dataset& dataset, const Uuid&
 }  // namespace
 
 arrow::Result<std::vector<UnseenLog>> FreshView::UnseenLogs() const {
-  if (!impl_->logs.has_value())
+  const auto view = moment_->Fix();
+  if (!view->logs.has_value())
     return InvalidInput("this view of {} was not made over all shards, so it knows nothing of their logs",
                         base().uri());
-  const Impl::Logs& logs = *impl_->logs;
+  const Impl::Logs& logs = *view->logs;
   ARROW_ASSIGN_OR_RAISE(const auto shards, ListShards(base()));
   std::vector<UnseenLog> unseen;
   for (const Uuid& shard : shards) {

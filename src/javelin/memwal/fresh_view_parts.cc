@@ -2,6 +2,7 @@
 #include "javelin/base/error.h"
 #include "javelin/memwal/compaction_mark.h"
 #include "javelin/memwal/fresh_view_internal.h"
+#include "javelin/memwal/parallel_internal.h"
 #include "javelin/memwal/seen_tables_internal.h"
 #include "javelin/memwal/shard_listing.h"
 #include "javelin/memwal/writer_registry.h"
@@ -34,16 +35,22 @@ arrow::Result<Memory> ReadMemory(const std::vector<std::shared_ptr<WriterState>>
 arrow::Result<Manifests> ReadManifests(const Dataset& dataset, WriterRegistry& registry, const SeenTable* seen,
                                        const ViewParts& parts) {
   ARROW_ASSIGN_OR_RAISE(const auto shards, ListShards(dataset));
-  const auto find = [&](const Uuid& shard) -> arrow::Result<std::optional<ShardManifest>> {
-    if (parts.FindMemory(shard) != nullptr) return registry.ManifestStore(dataset.location(), shard)->Latest();
-    const auto reader = registry.ReaderManifestStore(dataset.location(), shard);
-    const ShardManifest* known = seen == nullptr ? nullptr : seen->FindShard(shard);
-    return known == nullptr ? reader->RefreshLatest() : reader->LatestFrom(known->version);
-  };
-  Manifests manifests;
+  std::vector<std::shared_ptr<ShardManifestStore>> stores;  // made and destroyed on this task
   for (const Uuid& shard : shards) {
-    ARROW_ASSIGN_OR_RAISE(auto manifest, find(shard));
-    if (manifest.has_value()) manifests.push_back(std::move(*manifest));
+    stores.push_back(parts.FindMemory(shard) != nullptr ? registry.ManifestStore(dataset.location(), shard)
+                                                        : registry.ReaderManifestStore(dataset.location(), shard));
+  }
+  std::vector<std::optional<ShardManifest>> found(shards.size());
+  ARROW_RETURN_NOT_OK(InParallel(dataset.session()->runtime(), shards.size(), [&](size_t i) -> arrow::Status {
+    const ShardManifest* known = seen == nullptr ? nullptr : seen->FindShard(shards[i]);
+    ARROW_ASSIGN_OR_RAISE(found[i], parts.FindMemory(shards[i]) != nullptr ? stores[i]->Latest()
+                                    : known == nullptr                     ? stores[i]->RefreshLatest()
+                                                                           : stores[i]->LatestFrom(known->version));
+    return arrow::Status::OK();
+  }));
+  Manifests manifests;
+  for (auto& manifest : found) {
+    if (manifest.has_value()) manifests.push_back(*std::move(manifest));
   }
   return manifests;
 }
@@ -197,7 +204,8 @@ class Taking {
 arrow::Status CheckVersion(const Dataset& asked, const Dataset& base) {
   if (!asked.is_pinned() || asked.version() == base.version()) return arrow::Status::OK();
   return NotSupported(
-      "a fresh view is one of the newest version of {}, which is {}, and this dataset was opened at version {}; move it "
+      "a fresh view is one of the newest version of {}, which is {}, and this dataset was opened at version {}; move "
+      "it "
       "with checkout_latest(), or open the table without a version",
       base.uri(), base.version(), asked.version());
 }
@@ -211,11 +219,11 @@ arrow::Result<ViewParts> ReadAllShards(const Dataset& dataset, const FreshOption
     ARROW_ASSIGN_OR_RAISE(auto parts, taking.Reuse(*options.max_staleness));
     if (parts.has_value()) return *std::move(parts);
   }
-  ARROW_ASSIGN_OR_RAISE(ViewParts parts,
-                        taking.Take([&] { return ReadMemory(writers); },
-                                    [&](const ViewParts& with_memory) {
-                                      return ReadManifests(dataset, taking.registry(), taking.seen(), with_memory);
-                                    }));
+  ARROW_ASSIGN_OR_RAISE(ViewParts parts, taking.Take([&] { return ReadMemory(writers); },
+                                                     [&](const ViewParts& with_memory) {
+                                                       return ReadManifests(dataset, taking.registry(), taking.seen(),
+                                                                            with_memory);
+                                                     }));
   ARROW_RETURN_NOT_OK(CheckVersion(dataset, *parts.base));
   taking.KeepAsWholeView(parts);
   return parts;

@@ -14,6 +14,7 @@
 #include "javelin/memwal/mem_table.h"
 #include "javelin/memwal/shard_writer.h"
 #include "javelin/memwal/sstable_cache.h"
+#include "javelin/memwal/sstables_ahead_internal.h"
 #include "javelin/query/source.h"
 
 namespace javelin::memwal {
@@ -54,10 +55,11 @@ struct SsTablePlace {
 bool KeyFilterPays(const SsTableEntry& entry);
 
 // That SSTable, opened through the cache on first use. `base`: the version of the table that it is read with; `key`:
-// its primary key, empty without one.
+// its primary key, empty without one. `number`: its place in `ahead`, where it has been added.
 std::shared_ptr<const query::Source> MakeSsTableSource(std::shared_ptr<SsTableCache> cache,
                                                        std::shared_ptr<const Dataset> base, SsTablePlace place,
-                                                       std::vector<file::Field> key);
+                                                       std::vector<file::Field> key,
+                                                       std::shared_ptr<const SsTablesAhead> ahead, size_t number);
 
 // One version of the base table; `keys` absent: no primary key. Finds keys by streaming the key columns; where the
 // table holds a key twice, the row that comes last counts. Positions are row addresses.

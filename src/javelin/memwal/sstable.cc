@@ -84,6 +84,11 @@ arrow::Status SsTable::Load() {
   return arrow::Status::OK();
 }
 
+bool SsTable::DataFileIsOpen() const {
+  std::lock_guard lock(mutex_);
+  return file_ != nullptr;
+}
+
 // Two readers may both open it; the first one is kept.
 arrow::Result<std::shared_ptr<file::DataFileReader>> SsTable::File() const {
   {
@@ -208,14 +213,14 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::Read(const file::Sch
                                                                  uint64_t count) const {
   ARROW_RETURN_NOT_OK(In(CheckTypes(columns)));
   ARROW_ASSIGN_OR_RAISE(const auto file, In(File()));
-  return file->Read(AllNullable(columns), columns_, first, count);
+  return In(file->Read(AllNullable(columns), columns_, first, count));
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::Take(const file::Schema& columns,
                                                                  std::span<const uint64_t> rows) const {
   ARROW_RETURN_NOT_OK(In(CheckTypes(columns)));
   ARROW_ASSIGN_OR_RAISE(const auto file, In(File()));
-  return file->Take(AllNullable(columns), columns_, rows);
+  return In(file->Take(AllNullable(columns), columns_, rows));
 }
 
 uint64_t SsTable::memory_bytes() const {

@@ -30,6 +30,10 @@ class SsTable {
   static arrow::Result<std::shared_ptr<SsTable>> Open(const Resources& resources, std::shared_ptr<ObjectStore> store,
                                                       std::string folder, std::shared_ptr<BlockCache> blocks = nullptr);
 
+  // Opens the data file, which the first read does otherwise.
+  arrow::Status OpenDataFile() const { return In(File()).status(); }
+  bool DataFileIsOpen() const;
+
   // The key of every row, and which rows are deletions.
   struct Keys {
     index::KeyIndex index;

@@ -18,12 +18,17 @@ constexpr size_t kMostFilteredKeys = 16;
 class SsTableSource final : public query::Source {
  public:
   SsTableSource(std::shared_ptr<SsTableCache> cache, std::shared_ptr<const Dataset> base, SsTablePlace place,
-                std::vector<file::Field> key)
-      : cache_(std::move(cache)), base_(std::move(base)), place_(std::move(place)), key_(std::move(key)) {}
+                std::vector<file::Field> key, std::shared_ptr<const SsTablesAhead> ahead, size_t number)
+      : cache_(std::move(cache)),
+        base_(std::move(base)),
+        place_(std::move(place)),
+        key_(std::move(key)),
+        ahead_(std::move(ahead)),
+        number_(number) {}
 
   uint64_t generation() const override { return place_.generation.value(); }
 
-  // Nothing is read before the first batch is asked for.
+  // Nothing is read before the first batch is asked for. With a limit, what follows may never be needed.
   arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Scan(const query::SourceScan& scan) const override {
     auto schema = scan.OutputSchema();
     struct State {
@@ -34,6 +39,7 @@ class SsTableSource final : public query::Source {
     auto state = std::make_shared<State>(State{scan, nullptr, 0});
     const auto next = [this, state, schema]() -> arrow::Result<BatchPtr> {
       if (state->table == nullptr) {
+        if (!state->scan.limit.has_value()) ARROW_RETURN_NOT_OK(ahead_->OpenFrom(number_));
         ARROW_ASSIGN_OR_RAISE(state->table, Open());
       }
       const SsTable& table = *state->table;
@@ -146,6 +152,8 @@ class SsTableSource final : public query::Source {
   const std::shared_ptr<const Dataset> base_;
   const SsTablePlace place_;
   const std::vector<file::Field> key_;
+  const std::shared_ptr<const SsTablesAhead> ahead_;
+  const size_t number_;
 };
 }  // namespace
 
@@ -156,8 +164,10 @@ bool KeyFilterPays(const SsTableEntry& entry) {
 
 std::shared_ptr<const query::Source> MakeSsTableSource(std::shared_ptr<SsTableCache> cache,
                                                        std::shared_ptr<const Dataset> base, SsTablePlace place,
-                                                       std::vector<file::Field> key) {
-  return std::make_shared<SsTableSource>(std::move(cache), std::move(base), std::move(place), std::move(key));
+                                                       std::vector<file::Field> key,
+                                                       std::shared_ptr<const SsTablesAhead> ahead, size_t number) {
+  return std::make_shared<SsTableSource>(std::move(cache), std::move(base), std::move(place), std::move(key),
+                                         std::move(ahead), number);
 }
 
 }  // namespace javelin::memwal
