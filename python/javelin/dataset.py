@@ -341,6 +341,7 @@ class LanceDataset:
         num_buckets: Optional[int] = None,
         identity_column: Optional[str] = None,
         unsharded: bool = False,
+        adopt_sstables: bool = False,
         durable_write: Optional[bool] = None,
         max_wal_buffer_size: Optional[int] = None,
         max_wal_flush_interval_ms: Optional[int] = None,
@@ -366,12 +367,15 @@ class LanceDataset:
         ----------
         maintained_indexes : list of str, optional
             Indexes that MemTables mirror; all by default, none for ``[]``.
+        adopt_sstables : bool
+            Only for a table that had MemWAL before (it was taken off, or the table was overwritten): SSTables that its shards
+            still list are taken over, and their rows count as newer than the table's. Without it such a table is refused.
 
         Raises
         ------
         javelin.errors.InvalidInput
             Already initialised; no such column or index; a column or key type that cannot be used; two ways of sharding or half
-            of one; a column named ``_tombstone``.
+            of one; a column named ``_tombstone``; a shard lists SSTables from before, and `adopt_sstables` is not set.
         """
         defaults = _given(locals(), _STORED_WRITER_OPTIONS)
         self._core = _core.initialize_mem_wal(
@@ -381,6 +385,7 @@ class LanceDataset:
             num_buckets=num_buckets,
             identity_column=identity_column,
             unsharded=bool(unsharded),
+            adopt_sstables=bool(adopt_sstables),
             writer_defaults=defaults,
         )
 

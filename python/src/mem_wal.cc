@@ -102,7 +102,7 @@ const Option& FindOption(const std::string& name) {
 Handle<Dataset> Initialize(const Handle<Dataset>& self,
                            const std::optional<std::vector<std::string>>& maintained_indexes,
                            const std::optional<std::string>& bucket_column, std::optional<int64_t> num_buckets,
-                           const std::optional<std::string>& identity_column, bool unsharded,
+                           const std::optional<std::string>& identity_column, bool unsharded, bool adopt_sstables,
                            const nb::dict& writer_defaults) {
   const Dataset& dataset = *self;
   memwal::InitializeOptions options;
@@ -111,6 +111,7 @@ Handle<Dataset> Initialize(const Handle<Dataset>& self,
   options.bucket_column = bucket_column;
   if (num_buckets.has_value()) ReadNumber("num_buckets", nb::cast(*num_buckets), &options.num_buckets);
   options.identity_column = identity_column;
+  options.adopt_sstables = adopt_sstables;
   options.writer_defaults = ParseWriterOptions(writer_defaults);
   auto changed = WithoutGil([&] { return memwal::Initialize(dataset, options); });
   return Handle<Dataset>(self.session(), Unwrap(std::move(changed)));
@@ -237,7 +238,7 @@ nb::dict ToDict(const memwal::ShardManifest& manifest) {
 void RegisterMemWal(nb::module_& module) {
   module.def("initialize_mem_wal", &Initialize, nb::arg("dataset"), nb::kw_only(), nb::arg("maintained_indexes").none(),
              nb::arg("bucket_column").none(), nb::arg("num_buckets").none(), nb::arg("identity_column").none(),
-             nb::arg("unsharded"), nb::arg("writer_defaults"));
+             nb::arg("unsharded"), nb::arg("adopt_sstables"), nb::arg("writer_defaults"));
   module.def("mem_wal_details", &Details, nb::arg("dataset"));
   module.def("compact_shards", &Compact, nb::arg("dataset"), nb::kw_only(), nb::arg("shard").none(),
              nb::arg("max_bytes").none(), nb::arg("dry_run"), nb::arg("retired_grace_ms").none());

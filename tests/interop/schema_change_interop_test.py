@@ -390,6 +390,19 @@ def test_an_overwrite_of_a_table_that_keeps_its_ids(tmp_path, peer, shard):
     assert [field.id() for field in javelin.dataset(uri).lance_schema.fields()] == [3, 4, 5, 6]
 
 
+def test_mem_wal_is_taken_off_by_the_peer_and_turned_on_again(uri, peer, shard):
+    """The peer forgets what the table holds of a shard, and shows rows of its SSTables over newer ones of the table."""
+    with javelin.dataset(uri).mem_wal_writer(shard) as writer:
+        writer.put([row(1, "sstable")])
+    peer.run("ds = lance.dataset(uri); ds.drop_index('__lance_mem_wal')", uri=uri)
+    table = javelin.dataset(uri)
+    with pytest.raises(errors.InvalidInput, match="adopt_sstables"):
+        table.initialize_mem_wal(unsharded=True)
+    assert by_id(javelin.dataset(uri).fresh().to_table())[1] == row(1, "base")
+    table.initialize_mem_wal(unsharded=True, adopt_sstables=True)
+    assert by_id(table.fresh().to_table())[1] == row(1, "sstable")
+
+
 def test_an_id_that_was_given_again_with_another_type_is_refused(tmp_path, peer, shard):
     """Before any of our commits the peer gives the id of a dropped column to the next one, here of the same name."""
     uri = empty_table(tmp_path, peer, "theirs")

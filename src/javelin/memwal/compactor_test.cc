@@ -472,5 +472,51 @@ TEST(Compact, AShardWhoseFolderIsGoneTakesNoWriterUnderTheSameId) {
   });
 }
 
+// ---- MemWAL taken off a table and turned on again: the record of what the base holds is gone ----
+
+void TakeOffMemWal(World& world, const Process& process) {
+  PlantVersion(world, *process.Table(), [](table::Manifest& manifest) { manifest.indices.clear(); });
+}
+
+// Else the SSTable, whose rows the base may hold in newer versions, would hide those.
+TEST(InitializeAgain, WhatShardsStillListIsTakenOverOnDemandOnly) {
+  World world;
+  world.CreateTable(R"([[0, "base"]])");
+  world.Run([&](Process& process) {
+    FlushGenerations(process, {R"([[1, "one"]])"});
+    Compact(process, AtOnce());
+    FlushGenerations(process, {R"([[1, "two"], [2, "two"]])", R"([[3, "three"]])"});
+    TakeOffMemWal(world, process);
+    const auto table = process.Table();
+    ExpectError(Initialize(*table, {}).status(), ErrorKind::kInvalidInput, "lists 2 SSTables");
+    EXPECT_EQ(process.Table()->version(), table->version());
+
+    InitializeOptions options;
+    options.adopt_sstables = true;
+    ASSERT_OK(Initialize(*table, options).status());
+    EXPECT_EQ(Recorded(process), Generation(1)) << "what came before the oldest one";
+    EXPECT_EQ(process.Fresh(), "0:base 1:two 2:two 3:three");
+    Compact(process);
+    EXPECT_EQ(Sorted(Base(process)), "0:base 1:two 2:two 3:three");
+  });
+}
+
+TEST(InitializeAgain, WhatIsNotListedAnyMoreTheBaseHolds) {
+  World world;
+  world.CreateTable(R"([[0, "base"]])");
+  world.Run([&](Process& process) {
+    FlushGenerations(process, {R"([[1, "one"]])", R"([[2, "two"]])"});
+    Compact(process, AtOnce());
+    TakeOffMemWal(world, process);
+    ASSERT_OK(Initialize(*process.Table(), {}).status());
+    EXPECT_EQ(Recorded(process), Generation(2));
+    FlushGenerations(process, {R"([[2, "new"], [3, "new"]])"});
+    EXPECT_EQ(process.Fresh(), "0:base 1:one 2:new 3:new");
+    Compact(process);
+    EXPECT_EQ(Recorded(process), Generation(3));
+    EXPECT_EQ(Sorted(Base(process)), "0:base 1:one 2:new 3:new");
+  });
+}
+
 }  // namespace
 }  // namespace javelin::memwal

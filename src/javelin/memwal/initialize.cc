@@ -6,8 +6,10 @@
 #include "javelin/file/data_file_writer.h"
 #include "javelin/memwal/bucket_hash.h"
 #include "javelin/memwal/column_history.h"
+#include "javelin/memwal/shard_listing.h"
 #include "javelin/memwal/shard_schemas.h"
 #include "javelin/memwal/sharding.h"
+#include "javelin/memwal/writer_registry.h"
 #include "javelin/table/mem_wal_details.h"
 #include "javelin/table/transaction.h"
 
@@ -106,6 +108,32 @@ arrow::Result<std::map<std::string, std::string>> StoredDefaults(const WriterOpt
   return ToStoredDefaults(resolved);
 }
 
+// What the table holds of shards that were there before: with the MemWAL entry the record of it went. All that a shard
+// has flushed and does not list any more was compacted; whether the table holds what it lists, nobody knows.
+arrow::Result<std::vector<table::CompactedSsTable>> FlushedBefore(const Dataset& dataset, bool adopt_sstables) {
+  const auto registry = WriterRegistry::Of(*dataset.session());
+  ARROW_ASSIGN_OR_RAISE(const std::vector<Uuid> shards, ListShards(dataset));
+  std::vector<table::CompactedSsTable> compacted;
+  for (const Uuid& shard : shards) {
+    const auto store = registry->ReaderManifestStore(dataset.location(), shard);
+    ARROW_ASSIGN_OR_RAISE(const std::optional<ShardManifest> manifest, store->RefreshLatest());
+    if (!manifest.has_value()) continue;
+    if (!manifest->sstables.empty() && !adopt_sstables) {
+      return WithField(
+          InvalidInput(
+              "shard {} lists {} SSTables from before MemWAL was taken off {}; their rows would hide newer ones "
+              "of the table. Remove the shard's folder if the table holds them or they are not wanted, or set "
+              "adopt_sstables if they are to count as newer than the table's",
+              shard.ToString(), manifest->sstables.size(), dataset.uri()),
+          "shard", shard.ToString());
+    }
+    Generation oldest = manifest->current_generation;
+    for (const SsTableEntry& sstable : manifest->sstables) oldest = std::min(oldest, sstable.generation);
+    if (oldest > Generation(1)) compacted.push_back({shard, Generation(oldest.value() - 1)});
+  }
+  return compacted;
+}
+
 arrow::Status AlreadyInitialized(const Dataset& dataset) {
   return InvalidInput("MemWAL is already initialized on {}; its sharding cannot be changed", dataset.uri());
 }
@@ -126,6 +154,7 @@ arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const
   if (options.maintained_indexes) {
     ARROW_ASSIGN_OR_RAISE(details.maintained_indexes, CheckMaintained(manifest, *options.maintained_indexes));
   }
+  ARROW_ASSIGN_OR_RAISE(details.compacted_sstables, FlushedBefore(dataset, options.adopt_sstables));
   ARROW_ASSIGN_OR_RAISE(details.writer_config_defaults, StoredDefaults(options.writer_defaults));
 
   Runtime& runtime = dataset.session()->runtime();

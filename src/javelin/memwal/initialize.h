@@ -22,6 +22,9 @@ struct InitializeOptions {
   std::optional<std::string> bucket_column;
   std::optional<uint32_t> num_buckets;
   std::optional<std::string> identity_column;
+  // Takes over what shards list that were there before: MemWAL was taken off the table, or it was overwritten. Their
+  // rows then count as newer than the table's.
+  bool adopt_sstables = false;
   // Stored as the table's writer defaults, all of them, as soon as one is given.
   WriterOptions writer_defaults;
 };
@@ -30,8 +33,8 @@ struct InitializeOptions {
 // are matched to columns by id.
 //
 // InvalidInput: already initialised, no such column or index, unusable type, two modes, half of bucket, num_buckets
-// outside [1, 1024], a key type that cannot be hashed, a column named `_tombstone`. NotSupported: a column that cannot
-// be written.
+// outside [1, 1024], a key type that cannot be hashed, a column named `_tombstone`, SSTables of before without
+// `adopt_sstables`. NotSupported: a column that cannot be written.
 arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const InitializeOptions& options);
 
 // The same promise for a table that another library initialised: a commit that changes nothing else, or nothing where
