@@ -174,14 +174,31 @@ def test_a_running_writer_of_the_peer_goes_on_beside_our_compaction(tmp_path, pe
     assert peer_base(peer, uri) == expected
 
 
+def peer_changes_base(peer, uri, chance, model, pending):
+    """Past MemWAL: changes a row of the table, or deletes it, with a key that no SSTable above the mark holds. Returns how
+    many rows: 0 if there is no such key."""
+    free = sorted(set(model).difference(*pending))
+    if not free:
+        return 0
+    key = chance.choice(free)
+    if chance.random() < 0.6:
+        peer.run("done = lance.dataset(uri).update({'text': f\"'direct{key}'\"}, where=f'id = {key}')", uri=uri, key=key)
+        model[key] = (f"direct{key}", model[key][1])
+        return peer.value("done['num_rows_updated']")
+    peer.run("lance.dataset(uri).delete(f'id = {key}')", uri=uri, key=key)
+    del model[key]
+    return 1
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_turns_of_both_libraries_against_a_map(tmp_path, shard, seed):
-    """Either writes and flushes, either compacts, the base is changed directly, in turns."""
+    """Either writes and flushes, either compacts, the peer changes the base directly, in turns."""
     chance = random.Random(seed)
     with Peer() as peer:
         uri = made_by_us(tmp_path) if seed % 2 else made_by_peer(peer, tmp_path)
         model = expect(1, 2, 3)
         generation, pending = 0, []  # SSTables that the table does not hold: what each changed, None = deleted
+        direct = 0
         for turn in range(10):
             steps, change = [], {}
             for number in range(chance.randint(1, 3)):
@@ -220,8 +237,12 @@ def test_turns_of_both_libraries_against_a_map(tmp_path, shard, seed):
                                   [key for key, row in merged.items() if row is None])
                     pending = pending[taken:]
             assert fresh(uri) == model
+            if chance.random() < 0.6:
+                direct += peer_changes_base(peer, uri, chance, model, pending)
+                assert fresh(uri) == model
             if not pending:
                 assert peer_base(peer, uri) == our_base(uri) == model
         javelin.dataset(uri).compact_shards(retired_grace=0)
         assert peer_base(peer, uri) == our_base(uri) == fresh(uri) == model
         assert sstable_folders(uri, shard) == set()
+        assert direct >= 2, "the base was hardly changed past its shard"
