@@ -97,12 +97,19 @@ class Peer:
         self.run(code, **names)
         return self.value(expression)
 
+    def _report(self):
+        status, value = _receive(self.process.stdout)
+        if status == "failed":
+            raise PeerError(*value)
+        assert status == "report", "the code ended before it had reported that often"
+        return value
+
     def run_and_kill(self, code, seconds, after=0, **names):
         """Executes statements and ends the process with SIGKILL in the middle of them: `seconds` after they called
         `report(value)` for the `after`-th time. Returns what they reported, and True if they were done by then."""
         _send(self.process.stdin, ("run", code, names))
         try:
-            reports = [_receive(self.process.stdout)[1] for _ in range(after)]
+            reports = [self._report() for _ in range(after)]
             time.sleep(seconds)
             self._end()
             self._answer(reports)

@@ -2,11 +2,14 @@
 
 A turn belongs to one library in a long-lived process of its own: it opens the writer of a shard, puts and deletes,
 may flush and compact, and then closes, drops the writer, or is killed with SIGKILL in the middle of a call. After
-every turn both libraries read all there is, row by row and by key. Acknowledged rows must be there; a put or delete
-that was under way when its process died is there whole or not at all, and the map then takes what was found.
+every turn both libraries read all there is, row by row and by key, the table without its shards, and the table with
+their SSTables alone. Acknowledged rows must be there; a put or delete that was under way when its process died is
+there whole or not at all, and the map then takes what was found.
 
-What happens is drawn from the seed; where exactly a kill lands is not. CI runs the fixed seeds and one of the commit's.
-One seed again: JAVELIN_SEED=N scripts/test --label turns, or what the failed test prints.
+What happens is drawn from the seed; where exactly a kill lands is not: it is aimed at a random moment of the time that
+such calls took before. Which calls were met is counted, and the last test goes on until each kind of call of either
+library was. CI runs the fixed seeds and one of the commit's. One seed again: JAVELIN_SEED=N scripts/test --label turns,
+or what the failed test prints.
 
 Faults of the peer that are kept out (docs/differences.md):
 - P1: the table is not changed beside its shards, since a compacted SSTable that is still listed would hide that.
@@ -16,8 +19,10 @@ Faults of the peer that are kept out (docs/differences.md):
 - P10: the peer gets limits that are larger than any generation in the log.
 """
 
+import collections
 import os
 import random
+import statistics
 import uuid
 
 import pyarrow as pa
@@ -28,6 +33,8 @@ from peer import Peer
 pytestmark = [pytest.mark.interop, pytest.mark.turns]
 
 TURNS = 12
+TRIES = 60
+CALLS = ("put", "close", "compact")
 FIXED_SEEDS = range(1, 21)
 MARK = "lance-schema:unenforced-primary-key"
 
@@ -41,17 +48,36 @@ def seeds():
 
 # What a process of either library runs. `change`, `close`, `drop` and `read` mean the same in both.
 COMMON = """
-import pathlib, shutil
+import pathlib, shutil, time
 writers = {}
 
-def change(shard, tables):
+def seconds_of(call):
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+def change(shard, table):
+    (writers[shard].put if "text" in table.column_names else writers[shard].delete)(table)
+
+def change_and_report(shard, tables):
     for table in tables:
-        (writers[shard].put if "text" in table.column_names else writers[shard].delete)(table)
-        report(None)
+        report("begun")
+        change(shard, table)
+        report("acknowledged")
 
 def close():
     for shard in list(writers):
         writers.pop(shard).close()
+
+def snapshots(state, ShardSnapshot, without=None):
+    found = []
+    for shard, of_shard in state.items():
+        if shard != without:
+            snapshot = ShardSnapshot(shard)
+            for generation, path in of_shard["sstables"]:
+                snapshot.with_sstable(generation, path)
+            found.append(snapshot)
+    return found
 """
 
 OURS = COMMON + """
@@ -90,6 +116,13 @@ def read(uri, shards, keys):
         }
     drop()
     return found
+
+def base_scan(uri):
+    return javelin.dataset(uri).to_table()
+
+def sstable_scan(uri, state):
+    scanner = mem_wal.LsmScanner.from_snapshots(javelin.dataset(uri), snapshots(state, mem_wal.ShardSnapshot))
+    return scanner.to_table()
 """
 
 THEIRS = COMMON + """
@@ -116,36 +149,36 @@ def compact(uri, shard, generation, on, gone, upserts):
 def sstable_rows(uri, shard, folder):
     return lance.dataset(f"{uri}/_mem_wal/{shard}/{folder}").to_table()
 
-def snapshots(state, without=None):
-    found = []
-    for shard, of_shard in state.items():
-        if shard != without:
-            snapshot = ShardSnapshot(shard)
-            for generation, path in of_shard["sstables"]:
-                snapshot.with_sstable(generation, path)
-            found.append(snapshot)
-    return found
+def base_scan(uri):
+    return lance.dataset(uri).to_table()
+
+def sstable_scan(uri, state):
+    return LsmScanner.from_snapshots(lance.dataset(uri), snapshots(state, ShardSnapshot)).to_table()
 
 def read(uri, shards, state, filters):
     # One scan through the writer of each shard: of the others it sees SSTables only.
     open_writers(uri, shards)
-    scan = lambda shard: writers[shard].lsm_scanner(snapshots(state, shard))
+    scan = lambda shard: writers[shard].lsm_scanner(snapshots(state, ShardSnapshot, shard))
     found = {shard: {"rows": scan(shard).to_table(), "count": scan(shard).count_rows(),
                      "by_key": [scan(shard).filter(each).to_table() for each in filters]} for shard in shards}
     drop()
     return found
 
 def look_up(uri, state, values):
-    planner = LsmPointLookupPlanner(lance.dataset(uri), snapshots(state))
+    planner = LsmPointLookupPlanner(lance.dataset(uri), snapshots(state, ShardSnapshot))
     return [planner.plan_lookup(value).to_table() for value in values]
 """
 
 
 class Library:
-    """A process of one library; started anew after it was killed."""
+    """A process of one library; started anew after it was killed. Knows how long each kind of call takes, to kill amid one."""
 
-    def __init__(self, name, code, put_seconds):
-        self.name, self.code, self.put_seconds, self.process = name, code, put_seconds, None
+    def __init__(self, name, code):
+        self.name, self.code, self.process = name, code, None
+        self.took = {call: collections.deque(maxlen=9) for call in CALLS}
+        self.landed = collections.Counter()  # kills that landed inside a running call of that kind
+        self.missed = collections.Counter()
+        self.aim = random.Random(1)  # beside the seed: what happens must not hang on how long it took
 
     def live(self):
         if self.process is None:
@@ -159,9 +192,17 @@ class Library:
     def value(self, code, **names):
         return self.live().value(code, **names)
 
-    def run_and_kill(self, code, seconds, **names):
+    def timed(self, call, code, **names):
+        self.took[call].append(self.value(f"seconds_of(lambda: {code})", **names))
+
+    def run_and_kill(self, call, code, begun=0, **names):
+        """Kills amid a call of that kind: the one in `code`, which reports "begun" before each (and after each something
+        else). It is the `begun`-th, or one of those after it. Returns the reports; if the last is "begun", a call was met."""
+        seconds = self.aim.uniform(0, statistics.median(self.took[call])) * self.aim.choice([1, 1, 0.5, 0])
         process, self.process = self.live(), None
-        return process.run_and_kill(code, seconds, **names)
+        reports, _ = process.run_and_kill(code, seconds, after=2 * begun + 1, **names)
+        (self.landed if reports[-1] == "begun" else self.missed)[call] += 1
+        return reports
 
     def kill(self):
         if self.process is not None:
@@ -169,9 +210,13 @@ class Library:
 
 
 @pytest.fixture(scope="module")
-def libraries():
-    both = [Library("javelin", OURS, put_seconds=0.002), Library("lance", THEIRS, put_seconds=0.012)]
+def libraries(tmp_path_factory):
+    both = [Library("javelin", OURS), Library("lance", THEIRS)]
+    for library in both:
+        Table(random.Random(0), both, tmp_path_factory.mktemp(library.name)).time_calls(library)
     yield both
+    print("kills that landed (missed):", ", ".join(f"{library.name} {call} {library.landed[call]} ({library.missed[call]})"
+                                                   for library in both for call in CALLS))
     for library in both:
         library.kill()
 
@@ -278,33 +323,82 @@ class Table:
         return self.chance.choice([{"max_memtable_batches": batches + self.chance.randint(4, 7)},
                                    {"max_memtable_rows": rows + self.chance.randint(20, 40)}])
 
+    def open_writers(self, library, shard):
+        library.run("open_writers(uri, [shard], options)", uri=self.uri, shard=shard, options=self.random_limits(shard))
+
+    def random_shard(self):
+        return self.chance.choice([shard for shard in self.shards if self.keys_of[shard]])
+
+    def change(self, library, shard):
+        table, effect = self.random_change(shard)
+        library.timed("put", "change(shard, table)", shard=shard, table=table)
+        self.acknowledge(effect)
+
     def turn(self):
         """Returns the effect of the change that a kill met, if any."""
-        library = self.chance.choice([self.ours, self.theirs])
-        shard = self.chance.choice([shard for shard in self.shards if self.keys_of[shard]])
-        library.run("open_writers(uri, [shard], options)", uri=self.uri, shard=shard, options=self.random_limits(shard))
+        library, shard = self.chance.choice([self.ours, self.theirs]), self.random_shard()
+        self.open_writers(library, shard)
         for _ in range(self.chance.randint(0, 5)):
-            table, effect = self.random_change(shard)
-            library.run("change(shard, [table])", shard=shard, table=table)
-            self.acknowledge(effect)
+            self.change(library, shard)
             if self.chance.random() < 0.12:
                 library.run("flush(uri, shard)", uri=self.uri, shard=shard)
         end = self.chance.choice(["close", "close", "drop", "kill", "kill", "kill closing"])
         if end == "kill":
             return self.kill_amid_changes(library, shard)
         if end == "kill closing":
-            library.run_and_kill("close()", self.chance.uniform(0, 0.03))
+            self.kill_amid(library, "close", "close()")
+        elif end == "close":
+            library.timed("close", "close()")
         else:
-            library.run(f"{end}()")
+            library.run("drop()")
         return None
+
+    def kill_amid(self, library, call, code, **names):
+        library.run_and_kill(call, f"report('begun'); {code}; report('done')", **names)
 
     def kill_amid_changes(self, library, shard):
         changes = [self.random_change(shard) for _ in range(5)]
-        reports, _ = library.run_and_kill("change(shard, tables)", self.chance.uniform(0, library.put_seconds),
-                                             after=self.chance.randint(0, 3), shard=shard, tables=[table for table, _ in changes])
-        for _, effect in changes[:len(reports)]:
+        reports = library.run_and_kill("put", "change_and_report(shard, tables)", begun=self.chance.randint(0, 3), shard=shard,
+                                       tables=[table for table, _ in changes])
+        done = reports.count("acknowledged")
+        for _, effect in changes[:done]:
             self.acknowledge(effect)
-        return changes[len(reports)][1] if len(reports) < len(changes) else None
+        return changes[done][1] if reports[-1] == "begun" else None
+
+    # ---- one kind of call ----
+
+    def kill_amid_one(self, library, call):
+        """A turn that ends in a kill aimed at that kind of call. Returns the effect of the change that it met, if any."""
+        shard = self.random_shard()
+        self.open_writers(library, shard)
+        if call == "put":
+            return self.kill_amid_changes(library, shard)
+        self.put_rows(library, shard)
+        if call == "close":
+            self.kill_amid(library, "close", "close()")
+        else:
+            library.timed("close", "close()")
+            if work := self.compaction(library, self.check(None)):
+                self.kill_amid(library, "compact", work[0], **work[1])
+        return None
+
+    def put_rows(self, library, shard):
+        """A put whose rows make work for a close or a compaction, whatever else is in the log."""
+        batch = self.random_rows(self.keys_of[shard][:4])
+        self.unflushed[shard][0] += 1
+        self.unflushed[shard][1] += len(batch)
+        library.timed("put", "change(shard, table)", shard=shard, table=self.table_of([batch]))
+        self.acknowledge(dict(batch))
+
+    def time_calls(self, library):
+        """One call of each kind, so that the first kill knows how long they take."""
+        shard = self.random_shard()
+        self.open_writers(library, shard)
+        self.put_rows(library, shard)
+        library.timed("close", "close()")
+        code, names = self.compaction(library, self.check(None))
+        library.timed("compact", code, **names)
+        self.check(None)
 
     # ---- compaction ----
 
@@ -313,24 +407,36 @@ class Table:
         if self.chance.random() < 0.6:
             return
         kills = self.chance.random() < 0.25
-        library, names = self.ours, {"uri": self.uri}
-        call = "compact(uri)"
-        if self.chance.random() < 0.5:
-            library, call = self.theirs, "compact(uri, shard, generation, on, gone, upserts)"
-            names = self.work_of_peer(state)
-            if names is None:
-                return
-        if kills:
-            library.run_and_kill(call, self.chance.uniform(0, 0.08), **names)
+        library = self.chance.choice([self.ours, self.theirs])
+        work = self.compaction(library, state)
+        if work is None:
+            return
+        code, names = work
+        if kills and self.sstables_above_marks(state):
+            self.kill_amid(library, "compact", code, **names)
         else:
-            library.run(call, **names)
+            library.timed("compact", code, **names)
+
+    def compaction(self, library, state):
+        """The call and what it needs; None if the peer could not make it."""
+        if library is self.ours:
+            return "compact(uri)", {"uri": self.uri}
+        names = self.work_of_peer(state)
+        return names and ("compact(uri, shard, generation, on, gone, upserts)", names)
+
+    def sstables_above_marks(self, state):
+        """What the table does not hold yet."""
+        return {shard: {"sstables": waiting} for shard, of_shard in state.items()
+                if (waiting := [entry for entry in of_shard["sstables"] if entry[0] > of_shard["compacted"]])}
 
     def work_of_peer(self, state):
         """The newest rows of a random prefix of the SSTables of some shard; None without any row (a mark needs one)."""
-        shard = self.chance.choice(self.shards)
-        waiting = [entry for entry in state[shard]["sstables"] if entry[0] > state[shard]["compacted"]]
-        newest = {}
-        for generation, folder in waiting[:self.chance.randint(1, len(waiting))] if waiting else []:
+        above = self.sstables_above_marks(state)
+        if not above:
+            return None
+        shard = self.chance.choice(list(above))
+        waiting, newest = above[shard]["sstables"], {}
+        for generation, folder in waiting[:self.chance.randint(1, len(waiting))]:
             rows = self.theirs.value("sstable_rows(uri, shard, folder)", uri=self.uri, shard=shard, folder=folder)
             gone = {tuple(row[name] for name in self.on) for row in rows.to_pylist() if row["_tombstone"]}
             newest.update((key, None if key in gone else values) for key, values in self.by_key(rows).items())
@@ -356,7 +462,17 @@ class Table:
             if not of_shard["in_memory"]:
                 self.unflushed[shard] = [0, 0]
         self.check_peer(found["shards"])
+        self.check_without_memory(self.sstables_above_marks(found["shards"]))
         return found["shards"]
+
+    def check_without_memory(self, above):
+        """The table with MemWAL ignored, and with the SSTables alone that it does not hold, read the same in both."""
+        base, merged = ([self.by_key(library.value(code, uri=self.uri, state=above)) for library in (self.ours, self.theirs)]
+                        for code in ("base_scan(uri)", "sstable_scan(uri, state)"))
+        assert base[0] == base[1], "the table itself reads as something else in the peer"
+        assert merged[0] == merged[1], "the table with its SSTables reads as something else in the peer"
+        if not above:
+            assert merged[0] == base[0]
 
     def check_peer(self, state):
         asked = self.chance.sample(self.keys, 4)
@@ -389,9 +505,21 @@ def test_random_turns_with_kills_agree_with_a_map(tmp_path, libraries, seed):
     state = table.check(None)
     for turn in range(TURNS):
         print(f"turn {turn}")
+        table.chance = random.Random(f"{seed}.{turn}")  # one turn must not hang on where the kills of others landed
         table.maybe_compact(state)
         state = table.check(table.turn())
     table.ours.run("open_writers(uri, shards); close(); compact(uri)", uri=table.uri, shards=table.shards)
-    base = table.theirs.value("lance.dataset(uri).to_table()", uri=table.uri)
+    base = table.theirs.value("base_scan(uri)", uri=table.uri)
     assert table.by_key(base) == table.model, "the table is not what its shards were"
     assert not any(of_shard["sstables"] for of_shard in table.check(None).values()), "a compacted SSTable is listed"
+
+
+def test_kills_landed_in_every_kind_of_call_of_either_library(tmp_path, libraries):
+    """Over all turns above; of what none of them met, kills are repeated here until one does."""
+    table = Table(random.Random(1), libraries, tmp_path)
+    for library in libraries:
+        for call in CALLS:
+            for _ in range(TRIES):
+                if not library.landed[call]:
+                    table.check(table.kill_amid_one(library, call))
+            assert library.landed[call], f"{library.missed[call]} kills aimed at {call} of {library.name}, none landed inside"
