@@ -21,7 +21,7 @@ FOLDER = ROOT / "bench"
 @dataclasses.dataclass
 class Measurement:
     """One line of the table. `ratio` says how many times better ours is: above 1 = better than the peer. `goal` is what ours
-    must reach: at most where lower is better, at least where higher is."""
+    must reach, `aim` what it should: at most where lower is better, at least where higher is."""
 
     bench: str
     case: str
@@ -31,11 +31,13 @@ class Measurement:
     peer: float | None
     ratio: float | None
     goal: float | None = None
+    aim: float | None = None
+
+    def reaches(self, target: float) -> bool:
+        return self.ours <= target if self.better == "lower" else self.ours >= target
 
     def missed(self) -> bool:
-        if self.goal is None:
-            return False
-        return not (self.ours <= self.goal if self.better == "lower" else self.ours >= self.goal)
+        return self.goal is not None and not self.reaches(self.goal)
 
 
 class Report:
@@ -45,16 +47,17 @@ class Report:
         self.bench = bench
         self.measurements: list[Measurement] = []
 
-    def add(self, case: str, ours: float, peer: float | None, unit: str, better: str, goal: float | None = None) -> None:
+    def add(self, case: str, ours: float, peer: float | None, unit: str, better: str, goal: float | None = None,
+            aim: float | None = None) -> None:
         """One figure of ours against the peer's; `peer` is None where the peer has no such thing. A `goal` that ours misses
-        makes scripts/bench fail."""
+        makes scripts/bench fail; whether it reaches its `aim` is printed only."""
         if better not in ("lower", "higher"):
             raise ValueError(f"better is '{better}', not 'lower' or 'higher'")
         ratio = None
         if peer is not None:
             over, under = (peer, ours) if better == "lower" else (ours, peer)
             ratio = over / under if under else None
-        self.measurements.append(Measurement(self.bench, case, unit, better, ours, peer, ratio, goal))
+        self.measurements.append(Measurement(self.bench, case, unit, better, ours, peer, ratio, goal, aim))
 
     def time(self, case: str, ours, peer=None, repeats: int = 5) -> None:
         """Median seconds of the two callables, run in turn so that both meet the same state of the machine."""
@@ -102,19 +105,28 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
-def goal_text(measurement: Measurement) -> str:
-    if measurement.goal is None:
+def target_text(measurement: Measurement, target: float | None, miss: str) -> str:
+    """Of a goal or an aim; `miss` is the word for a figure that does not reach it."""
+    if target is None:
         return "-"
     sign = "<=" if measurement.better == "lower" else ">="
-    return f"{sign} {number(measurement.goal)} {'MISSED' if measurement.missed() else 'met'}"
+    return f"{sign} {number(target)} {'met' if measurement.reaches(target) else miss}"
+
+
+def goal_text(measurement: Measurement) -> str:
+    return target_text(measurement, measurement.goal, "MISSED")
+
+
+def aim_text(measurement: Measurement) -> str:
+    return target_text(measurement, measurement.aim, "not yet")
 
 
 def print_table(measurements: list[Measurement]) -> None:
-    rows = [("case", "ours", "peer", "unit", "ratio", "goal")]
+    rows = [("case", "ours", "peer", "unit", "ratio", "goal", "aim")]
     for measurement in measurements:
         ratio = "-" if measurement.ratio is None else f"{measurement.ratio:.2f}x"
         rows.append((measurement.case, number(measurement.ours), number(measurement.peer), measurement.unit, ratio,
-                     goal_text(measurement)))
+                     goal_text(measurement), aim_text(measurement)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))]

@@ -126,3 +126,12 @@ def test_a_missed_goal_fails_the_benchmarks(capsys, ours, better, goal, exit_cod
     assert ("MISSED" in capsys.readouterr().out) == bool(exit_code)
     assert benchmarks.conclude(report.measurements, ["another"]) == 1
     assert benchmarks.conclude([], []) == 1
+
+
+@pytest.mark.parametrize(("ours", "text"), [(2.0, "<= 2 met"), (2.1, "<= 2 not yet"), (float("nan"), "<= 2 not yet")])
+def test_an_aim_is_printed_and_fails_nothing(capsys, ours, text):
+    report = benchmarks.Report("b")
+    report.add("a figure", ours=ours, peer=4.0, unit="s", better="lower", aim=2.0)
+    benchmarks.print_table(report.measurements)
+    assert benchmarks.conclude(report.measurements, []) == 0
+    assert text in capsys.readouterr().out
