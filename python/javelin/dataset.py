@@ -442,8 +442,8 @@ class LanceDataset:
         manifest_scan_batch_size : int
             Manifest versions probed at once when looking for the newest; 1.
         backpressure_log_interval_ms : int
-            Milliseconds between two notes that puts wait; 30,000. Kept with the table for other writers; writers of this library
-            write no notes yet.
+            A put that waits for room counts one in ``stats()["backpressure_warnings"]`` each time so many milliseconds have
+            passed; 30,000, 0 = never.
         frozen_memtable_grace_ms : int
             Milliseconds that a flushed MemTable goes on to answer reads from memory, for queries that are split over several
             reads; 0 = not at all. Its memory counts in ``grace_bytes``, not against `max_unflushed_memtable_bytes`.

@@ -139,6 +139,7 @@ nb::dict Stats(const Writer& self) {
   dict["backpressure_refusals"] = stats.backpressure_refusals;
   dict["backpressure_waits"] = stats.backpressure_waits;
   dict["backpressure_wait_ms"] = stats.backpressure_wait_ns / kNanosecondsPerMillisecond;
+  dict["backpressure_warnings"] = stats.backpressure_warnings;
   return dict;
 }
 

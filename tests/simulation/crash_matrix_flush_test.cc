@@ -180,18 +180,24 @@ TEST_F(CrashMatrixFlush, FL7_AFlushThatMeetsAClaimPublishesNothing) {
   EXPECT_THAT(Listed(), ElementsAre(Generation(1)));
 }
 
+// Only what belongs to generation 1 fails: generation 2 has to wait all the same.
 TEST_F(CrashMatrixFlush, FL8_GenerationsArePublishedInOrder) {
   bool held = true;
-  world.simulation.OnSyncPoint("flush.begin", [&](const SyncHit&) {
-    return held ? SyncAction::Fail(Transient("flushes are held")) : SyncAction::Continue();
-  });
+  uint64_t refused = 0;
+  world.on_request = [&](const RequestHit& hit) -> std::optional<RequestFault> {
+    if (!held || !hit.method.starts_with("put") || hit.key.find("_gen_1/") == std::string::npos) return std::nullopt;
+    ++refused;
+    return RequestFault::kRefused;
+  };
   Process("writer", [&](ShardUser& user) {
     ASSERT_TRUE(user.Open(BatchesOfAMemTable(1)).ok());
     ASSERT_TRUE(user.Put({{4}}).ok());
     ASSERT_TRUE(user.Put({{4}}).ok());
     world.runtime().Sleep(seconds(30));
     EXPECT_EQ(user.writer().memtable_stats().frozen_count, 2u);
+    EXPECT_GT(refused, 3u) << "tried again and again";
     EXPECT_THAT(Listed(), IsEmpty());
+    for (const std::string& folder : Folders()) EXPECT_TRUE(folder.ends_with("_gen_1")) << folder;
     user.Drop();
     held = false;
     ASSERT_TRUE(user.Open(BatchesOfAMemTable(1)).ok());  // both replay
@@ -199,6 +205,7 @@ TEST_F(CrashMatrixFlush, FL8_GenerationsArePublishedInOrder) {
     EXPECT_TRUE(user.Publish().ok());
   });
   Run();
+  world.on_request = nullptr;
   std::vector<size_t> listed;
   const ShardObjects shard = world.Load().ValueOrDie();
   for (const auto& manifest : shard.manifests) {
@@ -206,6 +213,66 @@ TEST_F(CrashMatrixFlush, FL8_GenerationsArePublishedInOrder) {
   }
   EXPECT_THAT(listed, ElementsAre(0u, 1u, 2u));
   EXPECT_THAT(Listed(), ElementsAre(Generation(1), Generation(2)));
+}
+
+// A replay that flushes dies after some generations, twice; what is left is replayed once.
+TEST_F(CrashMatrixFlush, CL7_AReplayThatDiesAfterSomeFlushesLosesAndDoublesNothing) {
+  constexpr int64_t kGenerations = 12;
+  memwal::WriterOptions options = BatchesOfAMemTable(1);
+  options.max_memtable_size = 100'000;  // three MemTables: there is a filter of keys in each
+  bool held = true;
+  world.simulation.OnSyncPoint("flush.begin", [&](const SyncHit&) {
+    return held ? SyncAction::Fail(Transient("flushes are held")) : SyncAction::Continue();
+  });
+  std::optional<int> crash_at;  // of the flushes of one replay
+  int flushed = 0;
+  world.simulation.OnSyncPoint("open.flushed", [&](const SyncHit&) {
+    return ++flushed == crash_at ? SyncAction::Crash() : SyncAction::Continue();
+  });
+  Process("writer", [&](ShardUser& user) {
+    ASSERT_TRUE(user.Open(options).ok());
+    // Key 4 again and again, and one key of its own for each generation.
+    for (int64_t key = 0; key < kGenerations; ++key) ASSERT_TRUE(user.Put({{4, 10 + key}}).ok());
+    EXPECT_THAT(Listed(), IsEmpty());
+    user.Drop();
+  });
+  Run();
+  held = false;
+  uint64_t published = 0;
+  for (const int dies_after : {3, 2}) {
+    crash_at = dies_after;
+    flushed = 0;
+    Process("opener", [&](ShardUser& user) {
+      (void)user.Open(options);
+      ADD_FAILURE() << "the replay did not flush so often";
+    });
+    Run();
+    published += dies_after;
+    EXPECT_EQ(Listed().size(), published);
+    EXPECT_EQ(Newest().current_generation, Generation(published + 1));
+    EXPECT_EQ(Newest().replay_after, WalPosition(published));
+  }
+  crash_at.reset();
+  flushed = 0;
+  held = true;
+  Process("successor", [&](ShardUser& user) {
+    ASSERT_TRUE(user.Open(BatchesOfAMemTable(1)).ok());  // all that is left fits into its memory
+    EXPECT_EQ(flushed, 0);
+    uint64_t rows = 0;
+    for (const auto& view : user.writer().Snapshot().ValueOrDie()) rows += view.visible_rows;
+    EXPECT_EQ(rows, 2 * (kGenerations - published)) << "what is published is not replayed";
+    const TableState seen = user.Read().ValueOrDie();
+    EXPECT_EQ(seen.at(4), (RowVersion{kGenerations, 0}));
+    for (int64_t key = 0; key < kGenerations; ++key) EXPECT_EQ(seen.at(10 + key), (RowVersion{key + 1, 1}));
+    held = false;
+    ASSERT_TRUE(user.Publish().ok());
+    EXPECT_EQ(user.Read().ValueOrDie(), seen);
+  });
+  Run();
+  std::vector<Generation> all;
+  for (uint64_t generation = 1; generation <= kGenerations; ++generation) all.push_back(Generation(generation));
+  EXPECT_EQ(Listed(), all);
+  for (const auto& entry : Newest().sstables) EXPECT_EQ(entry.physical_rows, 2u);
 }
 
 // As a freeze that raced the append of its last entry may leave it.

@@ -11,6 +11,8 @@ namespace javelin::memwal {
 namespace {
 
 constexpr int kUnlistTries = 10;
+// Of a folder that never was listed, before it is collected.
+constexpr Duration kOrphanAge = std::chrono::hours(24);
 
 Generation CaughtUp(const table::MemWalDetails& details, const std::string& index, const Uuid& shard) {
   for (const table::IndexCatchup& catch_up : details.index_catchup) {
@@ -77,13 +79,18 @@ arrow::Result<Generation> DroppableThrough(const Dataset& base, const Uuid& shar
 
 arrow::Result<std::vector<Generation>> Unlist(const Dataset& base, const std::shared_ptr<ShardManifestStore>& manifests,
                                               Generation droppable) {
-  const auto goes = [droppable](const SsTableEntry& entry) { return entry.generation <= droppable; };
+  // By name: a shard that was made anew meanwhile has generations of these numbers as well, which `base` does not hold.
+  const auto names = std::make_shared<std::set<std::string>>();
+  const auto goes = [names](const SsTableEntry& entry) { return names->contains(entry.path); };
   arrow::Status lost;
   for (int attempt = 0; attempt < kUnlistTries; ++attempt) {
     // What was seen last will do at first: a commit that builds on something old meets what came since.
     ARROW_ASSIGN_OR_RAISE(const auto tip, attempt == 0 ? manifests->Latest() : manifests->RefreshLatest());
-    if (!tip.has_value() || std::none_of(tip->sstables.begin(), tip->sstables.end(), goes))
-      return std::vector<Generation>();
+    if (!tip.has_value()) return std::vector<Generation>();
+    for (const SsTableEntry& entry : tip->sstables) {
+      if (attempt == 0 && entry.generation <= droppable) names->insert(entry.path);
+    }
+    if (std::none_of(tip->sstables.begin(), tip->sstables.end(), goes)) return std::vector<Generation>();
     if (attempt == 0) ARROW_RETURN_NOT_OK(base.MakeRowsDurable());
     auto taken = std::make_shared<std::vector<Generation>>();
     const auto change = [taken, goes](const ShardManifest& base) -> arrow::Result<ShardManifest> {
@@ -110,6 +117,39 @@ arrow::Result<std::vector<Generation>> Unlist(const Dataset& base, const std::sh
   return AsKind(lost, ErrorKind::kVersionConflict, fmt::format("{} tries to retire SSTables failed", kUnlistTries));
 }
 
+namespace {
+
+std::vector<std::string> InFolder(const std::string& prefix, const std::vector<std::string>& names) {
+  std::vector<std::string> folders;
+  for (const std::string& name : names) folders.push_back(prefix + name);
+  return folders;
+}
+
+arrow::Result<int64_t> NewestObject(ObjectStore& store, const std::string& folder) {
+  ARROW_ASSIGN_OR_RAISE(const ListPage page, ListAll(store, {.prefix = folder}));
+  int64_t newest = INT64_MIN;
+  for (const ObjectInfo& object : page.objects) newest = std::max(newest, object.modified_ns);
+  return newest;
+}
+
+// Takes out the folders that were written since `cutoff` and that no version of the manifest has ever listed: what a
+// flush gave up, or is still writing for nothing.
+arrow::Status EraseYoungOrphans(ObjectStore& store, const ShardPaths& paths, int64_t cutoff_ns,
+                                std::vector<std::string>* names) {
+  std::set<std::string> young;
+  for (const std::string& name : *names) {
+    ARROW_ASSIGN_OR_RAISE(const int64_t newest, NewestObject(store, fmt::format("{}/{}/", paths.shard_folder, name)));
+    if (newest > cutoff_ns) young.insert(name);
+  }
+  if (young.empty()) return arrow::Status::OK();
+  // A version that listed one of them is younger than the folder.
+  ARROW_ASSIGN_OR_RAISE(const auto were_listed, ListedSince(store, paths, cutoff_ns));
+  std::erase_if(*names, [&](const std::string& name) { return young.contains(name) && !were_listed.contains(name); });
+  return arrow::Status::OK();
+}
+
+}  // namespace
+
 // Folders first, then the manifest: a flush that is under way has the number of the next generation or is listed, and
 // what neither is nor is listed can never be published any more.
 arrow::Result<std::vector<std::string>> FindRetiredFolders(const Dataset& dataset, ShardManifestStore& manifests,
@@ -131,16 +171,12 @@ arrow::Result<std::vector<std::string>> FindRetiredFolders(const Dataset& datase
     if (!generation.has_value() || *generation >= end || listed.contains(name)) continue;
     names.push_back(std::move(name));
   }
-  std::set<std::string> still_listed;
-  if (!names.empty() && grace > Duration::zero()) {
-    const int64_t cutoff = (dataset.session()->runtime().WallTime() - grace).count();
-    ARROW_ASSIGN_OR_RAISE(still_listed, ListedSince(store, paths, cutoff));
-  }
-  std::vector<std::string> folders;
-  for (const std::string& name : names) {
-    if (!still_listed.contains(name)) folders.push_back(prefix + name);
-  }
-  return folders;
+  if (names.empty() || grace == Duration::zero()) return InFolder(prefix, names);
+  const Duration now = dataset.session()->runtime().WallTime();
+  ARROW_ASSIGN_OR_RAISE(const auto still_listed, ListedSince(store, paths, (now - grace).count()));
+  std::erase_if(names, [&](const std::string& name) { return still_listed.contains(name); });
+  ARROW_RETURN_NOT_OK(EraseYoungOrphans(store, paths, (now - std::max(grace, kOrphanAge)).count(), &names));
+  return InFolder(prefix, names);
 }
 
 arrow::Status DeleteSsTableFolder(ObjectStore& store, const std::string& folder) {

@@ -223,6 +223,52 @@ TEST(CompactSteps, WhatAFlushLeftBehindIsCollectedAndAFlushUnderWayIsNot) {
   });
 }
 
+// What never was listed stays for a day, whatever the grace; what was, for the grace, however young its files are.
+TEST(CompactSteps, WhatNeverWasListedStaysForADay) {
+  World world;
+  world.CreateTable();
+  bool crashes = true;
+  world.sim.OnSyncPoint("flush.sstable_written",
+                        [&](const SyncHit&) { return crashes ? SyncAction::Crash() : SyncAction::Continue(); });
+  world.Run([](Process& process) {
+    auto writer = process.Open();
+    static_cast<void>(writer->Put({Row(1, "a")}));
+    static_cast<void>(writer->Flush());
+  });
+  crashes = false;
+  const auto folders = [&] {
+    return Must(ListAll(world.store->raw(), {.prefix = Paths().shard_folder + "/", .recursive = false})).folders.size() -
+           2;  // the log and the manifests
+  };
+  ASSERT_EQ(folders(), 1u);
+  world.Run([&](Process& process) {
+    CompactOptions with_grace;
+    with_grace.retired_grace = std::chrono::minutes(10);
+    const auto collect = [&] { return Must(CollectRetired(*process.Table(), with_grace)); };
+    process.runtime().Sleep(std::chrono::hours(23));
+    FlushGenerations(process, {});  // what is in the log
+    EXPECT_EQ(folders(), 2u);
+    EXPECT_EQ(collect(), 0u) << "the orphan is 23 hours old, the other one is listed";
+    EXPECT_EQ(Compact(process, with_grace).retired, Generations(1, 1));
+    process.runtime().Sleep(std::chrono::minutes(11));
+    EXPECT_EQ(collect(), 1u) << "retired, though it is younger than the orphan";
+    EXPECT_EQ(folders(), 1u);
+    process.runtime().Sleep(std::chrono::minutes(48));
+    EXPECT_EQ(collect(), 0u);
+    process.runtime().Sleep(std::chrono::minutes(2));
+    with_grace.retired_grace = std::chrono::hours(25);
+    EXPECT_EQ(collect(), 0u) << "a longer grace counts for it too";
+    with_grace.retired_grace = std::chrono::minutes(10);
+    with_grace.dry_run = true;
+    EXPECT_EQ(collect(), 1u);
+    EXPECT_EQ(folders(), 1u);
+    with_grace.dry_run = false;
+    EXPECT_EQ(collect(), 1u);
+    EXPECT_EQ(folders(), 0u);
+    EXPECT_EQ(process.Fresh(), "1:a");
+  });
+}
+
 // Row CP5.
 TEST(CompactSteps, AReaderWithAnOldViewIsToldToTakeANewOne) {
   World world;

@@ -17,7 +17,8 @@ bool IsFenced(const arrow::Status& status) {
 arrow::Result<std::optional<ShardManifestStore::Change>> Flush::Write(const MemTable& table) const {
   Runtime& runtime = state_->runtime();
   ARROW_RETURN_NOT_OK(runtime.SyncPoint("flush.begin"));
-  ARROW_RETURN_NOT_OK(state_->manifests()->CheckFenced(state_->epoch()));
+  // Who took the shard over since is met by the commit, which makes sure as well that it still is the same shard.
+  ARROW_RETURN_NOT_OK(state_->manifests()->CheckFencedIfOld(state_->epoch()));
   ARROW_ASSIGN_OR_RAISE(const auto manifest, state_->manifests()->Latest());
   const Generation generation = table.generation();
   if (!manifest.has_value()) return NotFound("the shard has no manifest any more");

@@ -240,7 +240,7 @@ TEST(Flush, ALongLogIsFlushedWhileItIsReplayed) {
     });
     auto writer = process.Open(small);
     EXPECT_GT(flushed, 4u);
-    EXPECT_LE(writer->memtable_stats().retained_bytes, 400'000u);
+    EXPECT_LE(writer->memtable_stats().retained_bytes, 400'000u);  // during the replay: ReplayMemory
     EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*writer))->CountRows()), static_cast<uint64_t>(kRows + 1));
     EXPECT_EQ(Get(*writer, 1'000), "1000:39");
     ASSERT_OK(writer->Flush());

@@ -39,6 +39,9 @@ class ManifestTipFinder {
   // case.
   arrow::Result<std::optional<ShardManifest>> FindAbove(ManifestVersion held) const;
 
+  // One version. NotFound; Corruption.
+  arrow::Result<ShardManifest> Read(ManifestVersion version) const;
+
   // Best effort: false (and a count) if it failed.
   bool WriteHint(ManifestVersion version) const;
 
@@ -46,7 +49,6 @@ class ManifestTipFinder {
   ManifestVersion ReadHint() const;
   arrow::Result<ManifestVersion> LargestListed() const;
   arrow::Result<ManifestVersion> ProbeForward(ManifestVersion start, uint32_t width) const;
-  arrow::Result<ShardManifest> Read(ManifestVersion version) const;
 
   Resources resources_;
   std::shared_ptr<ObjectStore> store_;

@@ -14,7 +14,7 @@ arrow::Result<ManifestStorePtr> ManifestsOf(const Dataset& dataset, const std::s
   ARROW_RETURN_NOT_OK(dataset.session()->runtime().CheckProcess());
   const auto shard = Uuid::Parse(shard_id);
   if (!shard.ok()) return WithContext(shard.status(), "shard_id");
-  return WriterRegistry::Of(*dataset.session())->ManifestStore(dataset.location(), *shard);
+  return WriterRegistry::Of(*dataset.session())->ManifestStoreOfNow(dataset.location(), *shard);
 }
 
 arrow::Result<ShardManifest> Tip(ShardManifestStore& manifests, const Dataset& dataset) {

@@ -2,6 +2,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/memwal/manifest_tip_internal.h"
+#include "javelin/memwal/shard_identity_internal.h"
 
 namespace javelin::memwal {
 
@@ -33,6 +34,7 @@ struct ShardManifestStore::Impl {
         shard(std::move(shard_in)),
         paths(table_root, shard),
         tip_finder(resources, store, paths, shard, options.scan_batch_size),
+        identity(resources, store, paths, shard),
         mutex(*resources.runtime),
         commits(*resources.runtime, "manifest-commit") {}
 
@@ -47,11 +49,14 @@ struct ShardManifestStore::Impl {
   std::optional<Position> Held();
   std::optional<Position> HeldAndYoung();
   ShardManifest Adopt(const ShardManifest& found, TimePoint asked_at);
+  void DropIfStill(const Position& held);
   bool DropIfOlderThan(TimePoint asked_at);
   void Drop();
 
   // ---- storage ----
   arrow::Result<std::optional<ShardManifest>> Refresh();
+  arrow::Result<std::optional<ShardManifest>> FindClaimed(const std::optional<Position>& held);
+  arrow::Status CheckHeld(const ShardManifest& held);
   arrow::Status Write(const ShardManifest& next);
   arrow::Result<ShardManifest> MakeClaim(const std::optional<ShardManifest>& tip, uint32_t spec_id,
                                          std::optional<Epoch> tried) const;
@@ -64,6 +69,7 @@ struct ShardManifestStore::Impl {
   const Uuid shard;
   const ShardPaths paths;
   ManifestTipFinder tip_finder;
+  ShardIdentity identity;
   Mutex mutex;
   std::optional<Position> position;  // guarded by mutex
   Strand commits;                    // last: its jobs use everything above
@@ -105,13 +111,21 @@ void ShardManifestStore::Impl::Drop() {
   position.reset();
 }
 
+// Unless something newer came since.
+void ShardManifestStore::Impl::DropIfStill(const Position& held) {
+  std::lock_guard lock(mutex);
+  if (position.has_value() && position->manifest == held.manifest) position.reset();
+}
+
 arrow::Result<std::optional<ShardManifest>> ShardManifestStore::Impl::Refresh() {
   TimePoint asked_at = runtime().Now();
   std::optional<Position> held = HeldAndYoung();
   std::optional<ShardManifest> found;
-  if (held.has_value()) {
-    ARROW_ASSIGN_OR_RAISE(found, tip_finder.FindAbove(held->manifest.version));
-    if (!found.has_value()) found = std::move(held->manifest);
+  if (identity.bound()) {
+    ARROW_ASSIGN_OR_RAISE(found, FindClaimed(held));
+  } else if (held.has_value()) {
+    ARROW_ASSIGN_OR_RAISE(found, tip_finder.FindFrom(held->manifest.version));
+    if (found != held->manifest) DropIfStill(*held);  // what is there counts, older or not
   } else {
     ARROW_ASSIGN_OR_RAISE(found, tip_finder.Find());
   }
@@ -120,6 +134,31 @@ arrow::Result<std::optional<ShardManifest>> ShardManifestStore::Impl::Refresh() 
   // A commit of this object created the shard while the search went on.
   std::optional<Position> created = Held();
   return created.has_value() ? std::optional(std::move(created->manifest)) : std::nullopt;
+}
+
+// Fenced if what is there now is not the shard that was claimed.
+arrow::Result<std::optional<ShardManifest>> ShardManifestStore::Impl::FindClaimed(const std::optional<Position>& held) {
+  ARROW_RETURN_NOT_OK(identity.lost());
+  std::optional<ShardManifest> found;
+  if (held.has_value()) {
+    ARROW_ASSIGN_OR_RAISE(found, tip_finder.FindAbove(held->manifest.version));
+    if (!found.has_value()) found = held->manifest;
+  } else {
+    ARROW_ASSIGN_OR_RAISE(found, tip_finder.Find());
+  }
+  ARROW_RETURN_NOT_OK(identity.Check(found.has_value() ? std::optional(found->version) : std::nullopt));
+  return found;
+}
+
+// Before something is built upon what is held. A claimed shard has to be the same object; for others it is enough that
+// the manifest reads the same, because what they commit follows from that alone. VersionConflict: it does not.
+arrow::Status ShardManifestStore::Impl::CheckHeld(const ShardManifest& held) {
+  if (identity.bound()) return identity.Check(held.version);
+  const auto stored = tip_finder.Read(held.version);
+  if (stored.ok() && *stored == held) return arrow::Status::OK();
+  if (!stored.ok() && !HasKind(stored.status(), ErrorKind::kNotFound)) return stored.status();
+  Drop();
+  return VersionConflict("manifest version {} of shard {} is not what it was", held.version, shard.ToString());
 }
 
 // Creates one version. VersionConflict: it exists, or would not be new. The position is dropped on every failure, so
@@ -167,9 +206,11 @@ arrow::Result<ShardManifest> ShardManifestStore::Impl::Commit(Epoch epoch, const
 }
 
 arrow::Result<ShardManifest> ShardManifestStore::Impl::CommitOnce(Epoch epoch, const Change& change) {
+  ARROW_RETURN_NOT_OK(identity.lost());
   std::optional<ShardManifest> base;
-  if (std::optional<Position> held = HeldAndYoung()) {
-    base = std::move(held->manifest);
+  const std::optional<Position> held = HeldAndYoung();
+  if (held.has_value()) {
+    base = held->manifest;
   } else {
     ARROW_ASSIGN_OR_RAISE(base, Refresh());
     if (!base.has_value()) return NoSuchShard();
@@ -189,6 +230,8 @@ arrow::Result<ShardManifest> ShardManifestStore::Impl::CommitOnce(Epoch epoch, c
     return InvalidInput("shard {}: a manifest change returned a manifest of shard {}", shard.ToString(),
                         next.shard_id.ToString());
   }
+  // As late as it can be: what is written into a shard that was made anew hides that shard's own versions.
+  if (held.has_value()) ARROW_RETURN_NOT_OK(CheckHeld(*base));
   ARROW_RETURN_NOT_OK(Write(next));
   return next;
 }
@@ -236,6 +279,7 @@ void ShardManifestStore::SetOptions(const ManifestStoreOptions& options) {
 }
 
 arrow::Result<std::optional<ShardManifest>> ShardManifestStore::Latest() {
+  ARROW_RETURN_NOT_OK(impl_->identity.lost());
   if (std::optional<Position> held = impl_->Held()) return std::move(held->manifest);
   return impl_->tip_finder.Find();
 }
@@ -252,7 +296,17 @@ arrow::Status ShardManifestStore::CheckFenced(Epoch epoch) {
   return impl_->CheckEpoch(*tip, epoch);
 }
 
+arrow::Status ShardManifestStore::CheckFencedIfOld(Epoch epoch) {
+  ARROW_RETURN_NOT_OK(impl_->identity.lost());
+  const std::optional<Position> held = impl_->HeldAndYoung();
+  return held.has_value() ? impl_->CheckEpoch(held->manifest, epoch) : CheckFenced(epoch);
+}
+
 bool ShardManifestStore::PositionIsYoung() const { return impl_->HeldAndYoung().has_value(); }
+
+arrow::Status ShardManifestStore::CheckClaimed() { return impl_->identity.Check(std::nullopt); }
+
+bool ShardManifestStore::lost() const { return !impl_->identity.lost().ok(); }
 
 Cell<ShardManifest> ShardManifestStore::CommitUpdate(Epoch epoch, Change change) {
   CellSetter<ShardManifest> done(impl_->runtime());
@@ -264,6 +318,7 @@ Cell<ShardManifest> ShardManifestStore::CommitUpdate(Epoch epoch, Change change)
 
 arrow::Result<ShardManifest> ShardManifestStore::ClaimEpoch(uint32_t spec_id,
                                                             const std::optional<ShardManifest>* seen) {
+  ARROW_RETURN_NOT_OK(impl_->identity.lost());
   std::optional<Epoch> tried;  // the epoch of a claim that met another version
   for (int attempt = 0; attempt < kClaimAttempts; ++attempt) {
     std::optional<ShardManifest> tip;
@@ -275,7 +330,11 @@ arrow::Result<ShardManifest> ShardManifestStore::ClaimEpoch(uint32_t spec_id,
     ARROW_ASSIGN_OR_RAISE(ShardManifest claim, impl_->MakeClaim(tip, spec_id, tried));
     arrow::Status written = impl_->Write(claim);
     if (written.ok()) written = impl_->runtime().SyncPoint("open.claimed");
-    if (written.ok()) return claim;
+    if (written.ok()) {
+      ARROW_RETURN_NOT_OK(
+          impl_->identity.Bind(claim.version, static_cast<uint64_t>(EncodeShardManifest(claim)->size())));
+      return claim;
+    }
     if (!HasKind(written, ErrorKind::kVersionConflict)) return written;
     tried = claim.writer_epoch;
   }

@@ -2,7 +2,9 @@
 //
 // One store object per (session, shard); destroy it in context T. It holds a *position*: the manifest that it last
 // wrote or adopted, with the time that confirmed it. A successful put-if-absent of version N proves that N was the tip,
-// which is what makes serving from memory sound.
+// which is what makes serving from memory sound - in the shard that it was. An object that has claimed an epoch is bound
+// to that shard: if the shard was removed, and perhaps made anew under the same id, every call that finds it so and every
+// later one is Fenced(PeerClaimedEpoch), and a new object is needed. Others take what they find.
 #pragma once
 
 #include <cstdint>
@@ -42,16 +44,24 @@ class ShardManifestStore {
   // Always asks storage and adopts what it finds (never an older version). Contexts T, S.
   arrow::Result<std::optional<ShardManifest>> RefreshLatest();
   // Refreshes; Fenced(PeerClaimedEpoch) iff storage holds a higher epoch than `epoch`. Contexts T, S.
-  // NotFound if the shard does not exist (any more).
+  // NotFound if the shard does not exist. Two HEADs where an epoch was claimed and the position is young.
   arrow::Status CheckFenced(Epoch epoch);
-  // True while storage confirmed the position less than an hour ago: how long a writer may go on without asking again.
+  // The same answered by the position, without a request, while storage confirmed that less than an hour ago: how long a
+  // writer may go on without asking again. Contexts T, S.
+  arrow::Status CheckFencedIfOld(Epoch epoch);
   // Any context.
   bool PositionIsYoung() const;
+  // Whether the shard that this object claimed is still there: Fenced or a store error if not. One HEAD; none if it has
+  // claimed nothing. Contexts T, S.
+  arrow::Status CheckClaimed();
+  // It is known to be gone. Any context.
+  bool lost() const;
 
   // One compare-and-swap of the manifest, serialised with all others of this object on the shard's commit strand.
   // `change` gets the base manifest and returns its successor (NextVersion()) with the same epoch. Errors:
   // InvalidInput (not a successor, or another epoch; storage untouched), Fenced, NotFound, VersionConflict (after 10
-  // lost races), store errors (outcome unknown; position dropped). Any context; the cell resolves on the commit strand.
+  // lost races), store errors (outcome unknown; position dropped). One request makes sure that the position still is in
+  // storage, one writes, one writes the hint. Any context; the cell resolves on the commit strand.
   using Change = std::function<arrow::Result<ShardManifest>(const ShardManifest& base)>;
   Cell<ShardManifest> CommitUpdate(Epoch epoch, Change change);
 
@@ -64,7 +74,8 @@ class ShardManifestStore {
   arrow::Result<ShardManifest> InitializeShard(uint32_t spec_id,
                                                const std::map<std::string, std::string>& shard_fields);
   // Deletes versions below `keep_from` that are at least 24 h old, oldest first, stopping at the first younger one or
-  // failure. InvalidInput if keep_from is above the tip. Returns how many. Context T.
+  // failure. InvalidInput if keep_from is above the tip. Returns how many. A writer that did nothing for a day, while
+  // others committed to its shard and pruned it, cannot tell that from a shard that was removed: Fenced. Context T.
   arrow::Result<uint64_t> PruneVersionsBefore(ManifestVersion keep_from);
 
   const Uuid& shard() const { return shard_; }

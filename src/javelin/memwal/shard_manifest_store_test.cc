@@ -49,6 +49,10 @@ class ManifestWorld {
     std::sort(versions.begin(), versions.end());
     return versions;
   }
+  // The table is gone, as if a process had removed its folder.
+  void Remove() {
+    for (const auto& [key, bytes] : Everything()) ASSERT_TRUE(objects_->Delete(key).ok());
+  }
   std::map<std::string, std::string> Everything() {
     std::map<std::string, std::string> everything;
     for (const auto& object : ListAll(*objects_, {}).ValueOrDie().objects)
@@ -90,7 +94,8 @@ TEST(ManifestStore, FirstClaimCreatesVersionOne) {
     ManifestWorld world(resources);
     ShardManifest claimed = world.Open()->ClaimEpoch(1).ValueOrDie();
     EXPECT_THAT(world.store().TakeRequests(),
-                ElementsAre("GET manifest/hint", "LIST manifest", "CREATE manifest/1", "PUT manifest/hint"));
+                ElementsAre("GET manifest/hint", "LIST manifest", "CREATE manifest/1", "PUT manifest/hint",
+                            "HEAD manifest/1"));
     EXPECT_EQ(
         claimed,
         (ShardManifest{
@@ -114,7 +119,7 @@ TEST(ManifestStore, SecondClaimRaisesTheEpochAndKeepsTheRest) {
                 }).ok());
     ShardManifest claimed = world.Open()->ClaimEpoch(1).ValueOrDie();
     EXPECT_THAT(world.store().TakeRequests(), ElementsAre("GET manifest/hint", "GET manifest/2", "HEAD manifest/3",
-                                                          "CREATE manifest/3", "PUT manifest/hint"));
+                                                          "CREATE manifest/3", "PUT manifest/hint", "HEAD manifest/3"));
     ShardManifest expected = world.Stored(2).NextVersion();
     expected.writer_epoch = Epoch(2);
     EXPECT_EQ(claimed, expected);
@@ -214,14 +219,15 @@ TEST(ManifestStore, APeersClaimIsSeenThroughAHeldPosition) {
     Claim(*writer);
     world.store().TakeRequests();
     EXPECT_TRUE(writer->CheckFenced(Epoch(1)).ok());
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("HEAD manifest/2"));
+    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("HEAD manifest/2", "HEAD manifest/1"));
     Claim(*world.OpenPeer());
     EXPECT_EQ(VersionOf(writer->Latest()), 1u);  // its own last commit
     arrow::Status fenced = writer->CheckFenced(Epoch(1));
     EXPECT_KIND(kFencedPeerClaimedEpoch, "epoch 2", fenced);
     EXPECT_EQ(FieldsOf(fenced).at("shard"), kTestShard);
     EXPECT_EQ(FieldsOf(fenced).at("epoch"), "1");
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("HEAD manifest/2", "HEAD manifest/3", "GET manifest/2"));
+    EXPECT_THAT(world.store().TakeRequests(),
+                ElementsAre("HEAD manifest/2", "HEAD manifest/3", "GET manifest/2", "HEAD manifest/1"));
   });
 }
 
@@ -273,15 +279,18 @@ TEST(ManifestStore, APositionIsBuiltUponForAnHour) {
     simulation.runtime()->Sleep(minutes(59));
     world.store().TakeRequests();
     ASSERT_TRUE(Commit(*writer, Epoch(1)).ok());
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("CREATE manifest/2", "PUT manifest/hint"));
+    EXPECT_THAT(world.store().TakeRequests(),
+                ElementsAre("HEAD manifest/1", "CREATE manifest/2", "PUT manifest/hint"));
     simulation.runtime()->Sleep(minutes(59));  // the commit confirmed it again
     ASSERT_TRUE(Commit(*writer, Epoch(1)).ok());
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("CREATE manifest/3", "PUT manifest/hint"));
+    EXPECT_THAT(world.store().TakeRequests(),
+                ElementsAre("HEAD manifest/2", "HEAD manifest/1", "CREATE manifest/3", "PUT manifest/hint"));
     simulation.runtime()->Sleep(hours(1));
     EXPECT_FALSE(writer->PositionIsYoung());
     ASSERT_TRUE(Commit(*writer, Epoch(1)).ok());
     EXPECT_THAT(world.store().TakeRequests(), ElementsAre("GET manifest/hint", "GET manifest/3", "HEAD manifest/4",
-                                                          "CREATE manifest/4", "PUT manifest/hint"));
+                                                          "HEAD manifest/3", "HEAD manifest/2", "CREATE manifest/4",
+                                                          "PUT manifest/hint"));
     // Old or not, it is what latest() answers with.
     simulation.runtime()->Sleep(hours(5));
     EXPECT_EQ(VersionOf(writer->Latest()), 4u);
@@ -306,18 +315,152 @@ TEST(ManifestStore, AgeCountsFromBeforeTheRequest) {
   });
 }
 
-TEST(ManifestStore, ADroppedShardIsNotFoundOnceStorageIsAsked) {
+TEST(ManifestStore, AShardThatIsNotThereIsNotFound) {
+  InVirtualTime([](Simulation&, const Resources& resources) {
+    ManifestWorld world(resources);
+    auto store = world.Open();
+    EXPECT_KIND(kNotFound, kTestShard, store->CheckFenced(Epoch(1)));
+    EXPECT_KIND(kNotFound, kTestShard, Commit(*store, Epoch(1)).status());
+    EXPECT_THAT(world.StoredVersions(), IsEmpty());
+    // Nor one that it saw and that is gone.
+    Claim(*world.OpenPeer());
+    ASSERT_TRUE(store->RefreshLatest().ok());
+    world.Remove();
+    EXPECT_KIND(kNotFound, kTestShard, Commit(*store, Epoch(1)).status());
+    EXPECT_EQ(VersionOf(store->RefreshLatest()), 0u);
+    EXPECT_THAT(world.StoredVersions(), IsEmpty());
+  });
+}
+
+// ---- shards that are removed and made anew ----
+
+// Whatever is there in its place: nothing, the very same bytes, fewer versions or more.
+TEST(ManifestStore, WhoClaimedAShardHoldsNoOther) {
+  for (const std::optional<int> commits : {std::optional<int>(), std::optional(0), std::optional(1), std::optional(7)}) {
+    for (const bool old : {false, true}) {
+      InVirtualTime([&](Simulation& simulation, const Resources& resources) {
+        ManifestWorld world(resources);
+        auto writer = world.Open();
+        Claim(*writer);
+        if (commits != 0) {
+          ASSERT_TRUE(Commit(*writer, Epoch(1)).ok());
+          ASSERT_TRUE(Commit(*writer, Epoch(1)).ok());
+        }
+        world.Remove();
+        simulation.runtime()->Sleep(old ? hours(1) : minutes(1));
+        if (commits.has_value()) {
+          auto peer = world.OpenPeer();
+          Claim(*peer);
+          for (int i = 0; i < *commits; ++i) ASSERT_TRUE(Commit(*peer, Epoch(1)).ok());
+        }
+        const auto before = world.Everything();
+        EXPECT_FALSE(writer->lost());
+        EXPECT_KIND(kFencedPeerClaimedEpoch, "removed under its writer", Commit(*writer, Epoch(1)).status());
+        EXPECT_TRUE(writer->lost());
+        world.store().TakeRequests();
+        EXPECT_KIND(kFencedPeerClaimedEpoch, kTestShard, Commit(*writer, Epoch(1)).status());
+        EXPECT_KIND(kFencedPeerClaimedEpoch, kTestShard, writer->CheckFenced(Epoch(1)));
+        EXPECT_KIND(kFencedPeerClaimedEpoch, kTestShard, writer->CheckFencedIfOld(Epoch(1)));
+        EXPECT_KIND(kFencedPeerClaimedEpoch, kTestShard, writer->RefreshLatest().status());
+        EXPECT_KIND(kFencedPeerClaimedEpoch, kTestShard, writer->Latest().status());
+        EXPECT_KIND(kFencedPeerClaimedEpoch, kTestShard, writer->ClaimEpoch(1).status());
+        EXPECT_KIND(kFencedPeerClaimedEpoch, kTestShard, writer->PruneVersionsBefore(ManifestVersion(1)).status());
+        EXPECT_THAT(world.store().TakeRequests(), IsEmpty());
+        EXPECT_EQ(world.Everything(), before);
+      });
+    }
+  }
+}
+
+TEST(ManifestStore, ACheckOfTheFenceFindsTheShardMadeAnew) {
+  InVirtualTime([](Simulation&, const Resources& resources) {
+    ManifestWorld world(resources);
+    auto writer = world.Open();
+    Claim(*writer);
+    world.Remove();
+    Claim(*world.OpenPeer());
+    EXPECT_KIND(kFencedPeerClaimedEpoch, "is another one", writer->CheckFenced(Epoch(1)));
+  });
+}
+
+TEST(ManifestStore, AClaimOfAShardThatIsRemovedAtOnceFails) {
+  InVirtualTime([](Simulation&, const Resources& resources) {
+    ManifestWorld world(resources);
+    world.store().Before("HEAD manifest/1", [&] { world.Remove(); });
+    EXPECT_KIND(kFencedPeerClaimedEpoch, "is gone", world.Open()->ClaimEpoch(1).status());
+    // Who cannot ask does not hold the shard.
+    world.store().Fail("HEAD manifest/1", ErrorKind::kDenied);
+    EXPECT_KIND(kDenied, "manifest version 1", world.Open()->ClaimEpoch(1).status());
+  });
+}
+
+// Only NotFound and another object say that the shard is gone.
+TEST(ManifestStore, ACommitThatCannotAskWritesNothing) {
+  InVirtualTime([](Simulation&, const Resources& resources) {
+    ManifestWorld world(resources);
+    auto writer = world.Open();
+    Claim(*writer);
+    const auto before = world.Everything();
+    world.store().Fail("HEAD manifest/1");
+    EXPECT_KIND(kTransient, "manifest version 1", Commit(*writer, Epoch(1)).status());
+    EXPECT_EQ(world.Everything(), before);
+    EXPECT_EQ(Commit(*writer, Epoch(1)).ValueOrDie().version, ManifestVersion(2));
+  });
+}
+
+// Old versions may be pruned: a writer that does something now and then never hangs on one.
+TEST(ManifestStore, AWriterGoesOnWhereItsClaimWasPruned) {
   InVirtualTime([](Simulation& simulation, const Resources& resources) {
     ManifestWorld world(resources);
     auto writer = world.Open();
-    EXPECT_KIND(kNotFound, kTestShard, writer->CheckFenced(Epoch(1)));
-    EXPECT_KIND(kNotFound, kTestShard, Commit(*writer, Epoch(1)).status());
     Claim(*writer);
-    for (const auto& [key, bytes] : world.Everything()) ASSERT_TRUE(world.store().inner().Delete(key).ok());
-    simulation.runtime()->Sleep(hours(1));
-    EXPECT_EQ(VersionOf(writer->RefreshLatest()), 0u);
-    EXPECT_KIND(kNotFound, kTestShard, Commit(*writer, Epoch(1)).status());
-    EXPECT_THAT(world.StoredVersions(), IsEmpty());
+    for (int hour = 0; hour < 60; ++hour) {
+      simulation.runtime()->Sleep(minutes(59));
+      ASSERT_TRUE(Commit(*writer, Epoch(1)).ok());
+      auto pruner = world.OpenPeer();
+      ASSERT_TRUE(pruner->PruneVersionsBefore(writer->Latest().ValueOrDie()->version).ok());
+    }
+    EXPECT_GT(world.StoredVersions().front(), 30u);
+    EXPECT_EQ(world.StoredVersions().back(), 61u);
+    // One that slept for a day while others committed and pruned is fenced: it cannot tell.
+    auto peer = world.OpenPeer();
+    ASSERT_TRUE(peer->RefreshLatest().ok());
+    ASSERT_TRUE(Commit(*peer, Epoch(1)).ok());
+    simulation.runtime()->Sleep(hours(25));
+    ASSERT_TRUE(Commit(*peer, Epoch(1)).ok());
+    ASSERT_TRUE(peer->PruneVersionsBefore(ManifestVersion(63)).ok());
+    EXPECT_KIND(kFencedPeerClaimedEpoch, "is gone", Commit(*writer, Epoch(1)).status());
+  });
+}
+
+// Who claimed nothing commits what follows from the manifest that it read, and takes whatever is there.
+TEST(ManifestStore, WhoClaimedNothingTakesTheShardAsItIs) {
+  InVirtualTime([](Simulation&, const Resources& resources) {
+    ManifestWorld world(resources);
+    auto old = world.OpenPeer();
+    Claim(*old);
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(Commit(*old, Epoch(1)).ok());
+    auto compactor = world.Open();
+    EXPECT_EQ(VersionOf(compactor->RefreshLatest()), 5u);
+    world.store().TakeRequests();
+    ASSERT_TRUE(Commit(*compactor, Epoch(1)).ok());
+    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("GET manifest/5", "CREATE manifest/6", "PUT manifest/hint"));
+    world.Remove();
+    auto peer = world.OpenPeer();
+    Claim(*peer);
+    ASSERT_TRUE(Commit(*peer, Epoch(1)).ok());
+    std::vector<uint64_t> bases;
+    const auto change = [&](const ShardManifest& base) -> arrow::Result<ShardManifest> {
+      bases.push_back(base.version.value());
+      return base.NextVersion();
+    };
+    EXPECT_EQ(Commit(*compactor, Epoch(1), change).ValueOrDie().version, ManifestVersion(3));
+    EXPECT_THAT(bases, ElementsAre(6, 2));
+    EXPECT_EQ(world.StoredVersions(), (std::vector<uint64_t>{1, 2, 3}));
+    world.Remove();
+    Claim(*world.OpenPeer());
+    EXPECT_EQ(VersionOf(compactor->RefreshLatest()), 1u);
+    EXPECT_EQ(VersionOf(compactor->Latest()), 1u);
   });
 }
 
@@ -330,7 +473,8 @@ TEST(ManifestStore, ACommitIsOneConditionalPut) {
     Claim(*writer);
     world.store().TakeRequests();
     ShardManifest committed = Commit(*writer, Epoch(1)).ValueOrDie();
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("CREATE manifest/2", "PUT manifest/hint"));
+    EXPECT_THAT(world.store().TakeRequests(),
+                ElementsAre("HEAD manifest/1", "CREATE manifest/2", "PUT manifest/hint"));
     EXPECT_EQ(committed, world.Stored(2));
     EXPECT_EQ(*writer->Latest().ValueOrDie(), committed);
     EXPECT_EQ(world.Hint(), R"({"version":2})");
@@ -386,8 +530,9 @@ TEST(ManifestStore, AStalePositionRecovers) {
     ShardManifest committed = Commit(*writer, Epoch(1)).ValueOrDie();
     EXPECT_EQ(committed.version, ManifestVersion(4));
     EXPECT_EQ(committed.wal_position_last_seen, WalPosition(3));  // on top of both
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("CREATE manifest/2", "GET manifest/hint", "GET manifest/3",
-                                                          "HEAD manifest/4", "CREATE manifest/4", "PUT manifest/hint"));
+    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("HEAD manifest/1", "CREATE manifest/2", "GET manifest/hint",
+                                                          "GET manifest/3", "HEAD manifest/4", "HEAD manifest/1",
+                                                          "CREATE manifest/4", "PUT manifest/hint"));
   });
 }
 
@@ -428,8 +573,9 @@ TEST(ManifestStore, ARefreshDuringTheChangeMakesTheCommitRunAgain) {
     // The doomed version 2 was not even tried.
     EXPECT_THAT(
         world.store().TakeRequests(),
-        ElementsAre("HEAD manifest/2", "HEAD manifest/3", "GET manifest/2", "GET manifest/hint", "GET manifest/1",
-                    "HEAD manifest/2", "HEAD manifest/3", "GET manifest/2", "CREATE manifest/3", "PUT manifest/hint"));
+        ElementsAre("HEAD manifest/2", "HEAD manifest/3", "GET manifest/2", "HEAD manifest/1", "HEAD manifest/1",
+                    "GET manifest/hint", "GET manifest/1", "HEAD manifest/2", "HEAD manifest/3", "GET manifest/2",
+                    "HEAD manifest/1", "CREATE manifest/3", "PUT manifest/hint"));
   });
 }
 
@@ -489,7 +635,8 @@ TEST(ManifestStore, ConcurrentCommitsAreOnePutEach) {
       EXPECT_EQ(*versions.rbegin(), commits + 1u);
       EXPECT_EQ(world.Stored(commits + 1).wal_position_last_seen, WalPosition(commits));  // none lost
       auto counts = world.store().TakeCounts();
-      EXPECT_EQ(counts.size(), commits + 1u);  // each version once, and the hint
+      EXPECT_EQ(counts.size(), commits + 2u);  // each version once, the look at the claim, and the hint
+      EXPECT_EQ(counts["HEAD manifest/1"], commits);
       EXPECT_EQ(counts["PUT manifest/hint"], commits);
       for (int version = 2; version <= commits + 1; ++version)
         EXPECT_EQ(counts["CREATE manifest/" + std::to_string(version)], 1);
@@ -518,7 +665,7 @@ TEST(ManifestStore, ConcurrentCommitsOnThreads) {
   for (auto& cell : cells) EXPECT_TRUE(cell.Get().ok());
   EXPECT_EQ(reads, kCommits);
   EXPECT_EQ(world.Stored(kCommits + 1).wal_position_last_seen, WalPosition(kCommits));
-  EXPECT_EQ(world.store().TakeCounts().size(), kCommits + 1u);
+  EXPECT_EQ(world.store().TakeCounts().size(), kCommits + 2u);
 }
 
 // ---- finding the tip ----
@@ -749,8 +896,9 @@ class Pruning : public ::testing::Test {
 TEST_F(Pruning, DeletesOldVersionsOldestFirst) {
   With([](ManifestWorld& world, ShardManifestStore& store, Runtime&) {
     EXPECT_EQ(store.PruneVersionsBefore(ManifestVersion(3)).ValueOrDie(), 2u);
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("HEAD manifest/7", "LIST manifest", "PUT manifest/hint",
-                                                          "DELETE manifest/1", "DELETE manifest/2"));
+    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("HEAD manifest/7", "HEAD manifest/4", "LIST manifest",
+                                                          "PUT manifest/hint", "DELETE manifest/1",
+                                                          "DELETE manifest/2"));
     EXPECT_EQ(world.StoredVersions(), (std::vector<uint64_t>{3, 4, 5, 6}));
     EXPECT_EQ(store.PruneVersionsBefore(ManifestVersion(3)).ValueOrDie(), 0u);
   });

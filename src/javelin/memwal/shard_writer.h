@@ -51,6 +51,7 @@ struct WriterStats {
   uint64_t memtable_flush_count = 0, memtable_flush_rows = 0, memtable_flush_failures = 0, memtable_flush_time_ns = 0;
   uint64_t backpressure_refusals = 0;  // also those that a waiting put met
   uint64_t backpressure_waits = 0, backpressure_wait_ns = 0;
+  uint64_t backpressure_warnings = 0;  // each time that a put has waited for another backpressure_log_interval
 };
 
 // Of the active MemTable, unless the name says otherwise. Positions are numbers of batches inside it; bytes of indexes

@@ -280,10 +280,11 @@ arrow::Result<std::shared_ptr<ShardWriter>> ShardWriter::Open(const Dataset& dat
   const arrow::Status durable = dataset.MakeVersionDurable();
   if (!HasKind(durable, ErrorKind::kNotFound)) ARROW_RETURN_NOT_OK(durable);
   const auto registry = WriterRegistry::Of(*dataset.session());
-  Opening opening(
-      dataset, plan,
-      registry->ManifestStore(dataset.location(), plan.shard,
-                              ManifestStoreOptions{.scan_batch_size = plan.options.manifest_scan_batch_size}));
+  ARROW_ASSIGN_OR_RAISE(
+      auto manifests,
+      registry->ManifestStoreOfNow(dataset.location(), plan.shard,
+                                   ManifestStoreOptions{.scan_batch_size = plan.options.manifest_scan_batch_size}));
+  Opening opening(dataset, plan, std::move(manifests));
   ARROW_RETURN_NOT_OK(opening.Read());
   ARROW_RETURN_NOT_OK(KeepFieldIds(dataset));
   ARROW_RETURN_NOT_OK(runtime.SyncPoint("open.read"));

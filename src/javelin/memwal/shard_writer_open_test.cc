@@ -20,7 +20,7 @@ WalEntry EntryOf(uint64_t epoch, std::optional<uint64_t> generation, const std::
   return entry;
 }
 
-TEST(OpenWriter, FreshShardTakesFiveRequestsAndAnIdleWriterNone) {
+TEST(OpenWriter, FreshShardTakesSixRequestsAndAnIdleWriterNone) {
   World world;
   world.CreateTable();
   world.Run([&](Process& process) {
@@ -30,7 +30,8 @@ TEST(OpenWriter, FreshShardTakesFiveRequestsAndAnIdleWriterNone) {
     const std::string folder = Paths().shard_folder;
     EXPECT_THAT(world.Take(), ElementsAre("get " + folder + "/manifest/version_hint.json",
                                           "list " + folder + "/manifest/", "put_if_absent " + ManifestKey(1),
-                                          "put " + folder + "/manifest/version_hint.json", "get " + EntryKey(1)));
+                                          "put " + folder + "/manifest/version_hint.json", "head " + ManifestKey(1),
+                                          "get " + EntryKey(1)));
     EXPECT_EQ(writer->epoch(), Epoch(1));
     EXPECT_EQ(writer->shard_id(), kShard);
     EXPECT_THAT(writer->warnings(), IsEmpty());
@@ -42,7 +43,7 @@ TEST(OpenWriter, FreshShardTakesFiveRequestsAndAnIdleWriterNone) {
   });
 }
 
-TEST(OpenWriter, ReopenTakesNineRequestsAndOneForEachEntry) {
+TEST(OpenWriter, ReopenTakesElevenRequestsAndOneForEachEntry) {
   World world;
   world.CreateTable();
   for (const int entries : {0, 3, 20}) {
@@ -57,14 +58,14 @@ TEST(OpenWriter, ReopenTakesNineRequestsAndOneForEachEntry) {
       world.Take();
       auto writer = Must(ShardWriter::Open(*table, kShard));
       const auto requests = world.Take();
-      EXPECT_EQ(requests.size(), 9 + in_log) << fmt::format("{}", fmt::join(requests, "\n"));
+      EXPECT_EQ(requests.size(), 11 + in_log) << fmt::format("{}", fmt::join(requests, "\n"));
       EXPECT_EQ(Must(writer->Manifest()).wal_position_last_seen, WalPosition(in_log + 1));
     });
   }
 }
 
 // From this many positions on the log is read ahead instead of listed: every entry, and 17 that are absent.
-TEST(OpenWriter, ReopenOfALongLogTakesTwentyFiveRequestsAndOneForEachEntry) {
+TEST(OpenWriter, ReopenOfALongLogTakesTwentySevenRequestsAndOneForEachEntry) {
   World world;
   world.CreateTable();
   constexpr uint64_t kEntries = 1'000;
@@ -78,9 +79,10 @@ TEST(OpenWriter, ReopenOfALongLogTakesTwentyFiveRequestsAndOneForEachEntry) {
     world.Take();
     auto writer = Must(ShardWriter::Open(*table, kShard));
     auto requests = world.Take();
-    EXPECT_EQ(requests.size(), 25 + kEntries);
+    EXPECT_EQ(requests.size(), 27 + kEntries);
     std::sort(requests.begin(), requests.end());
-    EXPECT_EQ(std::unique(requests.begin(), requests.end()), requests.end() - 1) << "only the hint is written twice";
+    EXPECT_EQ(std::unique(requests.begin(), requests.end()), requests.end() - 3)
+        << "only the hint is written twice, and the claim asked for before it and twice after it";
     EXPECT_EQ(Must(Must(FreshView::OpenForWriter(*writer))->CountRows()), kEntries);
     EXPECT_EQ(Must(writer->Manifest()).wal_position_last_seen, WalPosition(kEntries + 1));
     world.Take();
@@ -117,8 +119,10 @@ TEST(OpenWriter, TheManifestScanIsAsWideAsTheNewestOpenAsks) {
     });
     return heads;
   };
-  EXPECT_EQ(heads_of_open(1), 6u) << "one by one: five versions and the first absent one";
-  EXPECT_EQ(heads_of_open(4), 9u) << "one, then four at a time";
+  // Four of them ask for a claim: what the session knew when the open began and when it had found the newest version, then
+  // its own, at once and before the cursor.
+  EXPECT_EQ(heads_of_open(1), 4 + 6u) << "one by one: five versions and the first absent one";
+  EXPECT_EQ(heads_of_open(4), 4 + 9u) << "one, then four at a time";
 }
 
 TEST(OpenWriter, ReopenFindsItsRowsAndCountsThemOnce) {

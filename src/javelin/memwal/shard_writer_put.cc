@@ -104,6 +104,8 @@ bool ShardWriter::Impl::WaitForRoom() {
   constexpr Duration kPatience = std::chrono::seconds(1);  // while no flush makes room
   Runtime& runtime = state->runtime();
   std::optional<TimePoint> stuck_since;
+  const Duration between_warnings = plan.options.backpressure_log_interval;  // zero = none
+  TimePoint warn_at = runtime.Now() + between_warnings;
   while (true) {
     Event moved(runtime);
     const uint64_t interest = state->waiters().Register([moved]() mutable { moved.Set(); });
@@ -116,6 +118,10 @@ bool ShardWriter::Impl::WaitForRoom() {
     const bool stuck = stuck_since.has_value() && runtime.Now() - *stuck_since >= kPatience;
     if (!over && !stuck) moved.Wait(runtime.Now() + kPatience);
     state->waiters().Remove(interest);
+    if (between_warnings > Duration::zero() && runtime.Now() >= warn_at) {
+      counters.Update([](WriterStats& stats) { ++stats.backpressure_warnings; });
+      warn_at += between_warnings;
+    }
     if (over) return true;
     if (stuck) return false;
   }

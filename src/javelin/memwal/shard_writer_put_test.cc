@@ -340,6 +340,64 @@ TEST(Freeze, AllDurableFlipsOnlyWhenTheLastBatchIs) {
   });
 }
 
+// The same where the batches of the MemTable are not the first of the writer (row V5).
+TEST(Freeze, AllDurableCountsTheBatchesOfItsOwnMemTable) {
+  World world;
+  world.CreateTable();
+  world.HoldFlushes();
+  world.Run([&](Process& process) {
+    WriterOptions options = NotDurable();
+    options.max_wal_flush_interval = Duration::zero();
+    options.max_memtable_batches = 4;
+    auto writer = process.Open(options);
+    for (int i = 0; i < 4; ++i) ASSERT_OK(writer->Put({Row(i, "old")}));
+    ASSERT_OK(writer->Put({Row(10, "a")}));
+    ASSERT_OK(writer->FlushWal());
+    const auto views = Must(writer->Snapshot());
+    ASSERT_EQ(views.size(), 2u);
+    const MemTable& table = *views[0].table;
+    EXPECT_EQ(table.store().global_offset(), GlobalBatch(4));
+    EXPECT_EQ(table.durable(), LocalBatch(1));
+    EXPECT_EQ(table.durable(), table.store().committed());
+    ASSERT_OK(writer->Put({Row(11, "b"), Row(12, "c")}));
+    EXPECT_EQ(table.store().committed(), LocalBatch(3));
+    EXPECT_EQ(table.durable(), LocalBatch(1)) << "four older batches are durable, and one of these";
+    ASSERT_OK(writer->FlushWal());
+    EXPECT_EQ(table.durable(), LocalBatch(3));
+    EXPECT_EQ(writer->memtable_stats().durable_batch_count, 7u);
+    EXPECT_EQ(views[1].table->durable(), LocalBatch(4)) << "its own, not the writer's";
+  });
+}
+
+// Row V12: the freeze itself sees to the index, whatever became of the caller that put the rows, and of the flush.
+TEST(Freeze, AMemTableThatLagsIsIndexed) {
+  World world;
+  world.CreateTable();
+  world.HoldFlushes();
+  world.Run([&](Process& process) {
+    WriterOptions options = NotDurable();
+    options.max_wal_flush_interval = Duration::zero();
+    options.max_memtable_batches = 2;
+    auto writer = process.Open(options);
+    for (int i = 0; i < 2; ++i) ASSERT_OK(writer->Put({Row(i, "old")}));
+    process.runtime().Sleep(20 * kSecond);  // the flush of generation 1 pauses for 16 seconds from 15.5 on
+    world.sim.OnSyncPoint("put.inserted", AtHit(3, SyncAction::Delay(10 * kSecond)));
+    auto slow = process.runtime().Spawn("slow putter", [&] { (void)writer->Put({Row(10, "a")}); });
+    process.runtime().Sleep(kSecond);
+    const auto table = Must(writer->Snapshot())[0].table;
+    ASSERT_EQ(table->store().committed(), LocalBatch(1));
+    EXPECT_EQ(table->indexed(), LocalBatch(0)) << "in, and not handed on yet";
+    auto flusher = process.runtime().Spawn("flusher", [&] { (void)writer->Flush(); });
+    process.runtime().Sleep(kSecond);
+    EXPECT_EQ(writer->memtable_stats().frozen_count, 2u);
+    EXPECT_EQ(table->indexed(), LocalBatch(1));
+    EXPECT_EQ(Get(*writer, 10), "10:a");
+    slow.Join();
+    writer->Abort();
+    flusher.Join();
+  });
+}
+
 // A tick that was queued before a freeze and runs after it: the frozen MemTable goes first, or the newest version of
 // key 1 and the row of key 2 would be lost or misplaced (row T2).
 void TickAcrossAFreeze(bool planted, const std::string& expected) {
@@ -722,6 +780,33 @@ TEST(Close, AFailedDrainIsReturned) {
       EXPECT_EQ(ticket.Wait().ok(), step == "close.appended") << step;
     });
   }
+}
+
+// Row V14: what is not wholly indexed would be an SSTable whose key files miss rows.
+TEST(Close, NothingIsFlushedWhereTheIndexesFail) {
+  World world;
+  world.CreateTable();
+  bool fails = false;
+  world.sim.OnSyncPoint("index.before_apply", [&](const SyncHit&) {
+    return fails ? SyncAction::Fail(arrow::Status::IOError("planted")) : SyncAction::Continue();
+  });
+  world.Run([&](Process& process) {
+    auto writer = process.Open(Eager());
+    ASSERT_OK(writer->Put({Row(1, "a")}));
+    fails = true;
+    world.sim.OnSyncPoint("put.inserted", AtHit(2, SyncAction::Delay(5 * kSecond)));
+    auto putter = process.runtime().Spawn("putter", [&] { EXPECT_FALSE(writer->Put({Row(2, "b")}).ok()); });
+    process.runtime().Sleep(kSecond);
+    EXPECT_EQ(writer->memtable_stats().row_count, 2u) << "the row is in, its index is close's to apply";
+    world.Take();
+    ExpectError(writer->Close(), ErrorKind::kFencedPersistenceFailure, "planted");
+    EXPECT_THAT(world.Take(), IsEmpty()) << "neither appended nor flushed";
+    EXPECT_EQ(writer->memtable_stats().frozen_count, 0u);
+    putter.Join();
+  });
+  EXPECT_EQ(world.RowsInLog(), 1u);
+  fails = false;
+  world.Run([&](Process& process) { EXPECT_EQ(ReadBack(*process.Open()), "1:a"); });
 }
 
 TEST(Close, ManyCallersGetTheSameAnswerAndPutsInFlightAreKept) {

@@ -27,7 +27,6 @@ struct WalLog::Impl {
 
   arrow::Status Fenced(Epoch other, WalPosition position) const;
   arrow::Result<WalEntry> ReadEntry(const BufferPtr& bytes, WalPosition position);
-  arrow::Status CheckFenceIfPositionIsOld();
   arrow::Status AfterCollision(WalPosition position, uint32_t failures);
   arrow::Status AfterFailure(const arrow::Status& failure, WalPosition position, uint32_t* failures);
   arrow::Status Poison(WalPosition position, const arrow::Status& cause) const;
@@ -171,7 +170,8 @@ arrow::Result<AppendResult> WalLog::Append(const WalEntry& entry) {
     if (IsFenced(status)) impl_->terminal = status;
     return status;
   };
-  ARROW_RETURN_NOT_OK(keep_terminal(impl_->CheckFenceIfPositionIsOld()));
+  // Fencing relies on collisions; a writer that slept could find an old slot emptied by a collection of the log.
+  ARROW_RETURN_NOT_OK(keep_terminal(impl_->manifests->CheckFencedIfOld(*impl_->epoch)));
   if (next_ == WalPosition(0)) ARROW_RETURN_NOT_OK(DiscoverNext());
   uint32_t failures = 0;
   int conflicts = 0;
@@ -209,11 +209,6 @@ arrow::Status WalLog::DiscoverNext() {
   ARROW_ASSIGN_OR_RAISE(Tip tip, DiscoverTip(*manifest));
   next_ = tip.next;
   return arrow::Status::OK();
-}
-
-// Fencing relies on collisions; a writer that slept could find an old slot emptied by a collection of the log.
-arrow::Status WalLog::Impl::CheckFenceIfPositionIsOld() {
-  return manifests->PositionIsYoung() ? arrow::Status::OK() : manifests->CheckFenced(*epoch);
 }
 
 arrow::Status WalLog::Impl::AfterCollision(WalPosition position, uint32_t failures) {

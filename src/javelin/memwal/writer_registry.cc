@@ -22,11 +22,20 @@ std::shared_ptr<ShardManifestStore> WriterRegistry::ManifestStore(const StoreLoc
   std::lock_guard lock(mutex_);
   Shard& entry = Find(table, shard);
   auto manifests = entry.manifests.lock();
-  if (manifests == nullptr) {
+  if (manifests == nullptr || manifests->lost()) {
     manifests = std::make_shared<ShardManifestStore>(resources_, table.store, table.root, shard);
     entry.manifests = manifests;
   }
   if (options.has_value()) manifests->SetOptions(*options);
+  return manifests;
+}
+
+arrow::Result<std::shared_ptr<ShardManifestStore>> WriterRegistry::ManifestStoreOfNow(
+    const StoreLocation& table, const Uuid& shard, std::optional<ManifestStoreOptions> options) {
+  auto manifests = ManifestStore(table, shard, options);
+  const arrow::Status known = manifests->CheckClaimed();
+  if (manifests->lost()) return ManifestStore(table, shard, options);
+  ARROW_RETURN_NOT_OK(known);
   return manifests;
 }
 

@@ -24,6 +24,11 @@ class WriterRegistry final : public SessionPart {
   std::shared_ptr<ShardManifestStore> ManifestStore(const StoreLocation& table, const Uuid& shard,
                                                     std::optional<ManifestStoreOptions> options = {});
 
+  // The same for those who begin anew with the shard: if it was removed under an earlier writer of the session, a new
+  // object for the one that is there now. Store errors. Contexts T, S.
+  arrow::Result<std::shared_ptr<ShardManifestStore>> ManifestStoreOfNow(const StoreLocation& table, const Uuid& shard,
+                                                                        std::optional<ManifestStoreOptions> options = {});
+
   // A store object of its own, for those who only look: it holds no position, so it sees what is in storage now, also
   // where a table was removed and made anew.
   std::shared_ptr<ShardManifestStore> ReaderManifestStore(const StoreLocation& table, const Uuid& shard) const;

@@ -2,6 +2,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/base/simulation_runtime_internal.h"
+#include "javelin/store/coalesce.h"
 #include "javelin/store/memory_store_internal.h"
 
 namespace javelin {
@@ -207,13 +208,34 @@ std::vector<arrow::Result<BufferPtr>> SimStore::GetMany(std::span<const std::str
   return answers;
 }
 
+// As a remote store is asked: one request for each run of ranges that lie close together, all of them at once.
 arrow::Result<std::vector<BufferPtr>> SimStore::GetRanges(const std::string& key, std::span<const ByteRange> ranges) {
-  uint64_t length = 0;
-  for (const ByteRange& range : ranges) length += range.length;
-  return state_->Call<std::vector<BufferPtr>>(
-      {"get", key, length}, [s = state_, key, copy = std::vector<ByteRange>(ranges.begin(), ranges.end())](double) {
-        return s->objects.GetRanges(key, copy);
-      });
+  const std::vector<ByteRange> runs = CoalesceRanges(ranges);
+  const auto asked = std::make_shared<const std::vector<ByteRange>>(ranges.begin(), ranges.end());
+  std::vector<std::shared_ptr<internal::Pending<BufferPtr>>> sent;
+  for (const ByteRange& run : runs) {
+    sent.push_back(state_->Send<BufferPtr>(
+        {"get", key, run.length}, [s = state_, key, run, asked](double) -> arrow::Result<BufferPtr> {
+          ARROW_RETURN_NOT_OK(s->objects.GetRanges(key, *asked));  // each has to lie inside the object
+          ARROW_ASSIGN_OR_RAISE(const auto bytes, s->objects.GetRanges(key, std::span(&run, 1)));
+          return bytes[0];
+        }));
+  }
+  std::vector<arrow::Result<BufferPtr>> bodies;
+  for (const auto& pending : sent) bodies.push_back(state_->Await(pending));
+  for (const auto& body : bodies) ARROW_RETURN_NOT_OK(body);
+  std::vector<BufferPtr> answers;
+  for (const ByteRange& range : ranges) {
+    if (range.length == 0) {
+      answers.push_back(arrow::Buffer::FromString(""));
+      continue;
+    }
+    const auto after = std::upper_bound(runs.begin(), runs.end(), range.offset,
+                                        [](uint64_t offset, const ByteRange& run) { return offset < run.offset; });
+    const size_t run = static_cast<size_t>(after - runs.begin()) - 1;
+    answers.push_back(arrow::SliceBuffer(*bodies[run], range.offset - runs[run].offset, range.length));
+  }
+  return answers;
 }
 
 arrow::Result<ObjectTail> SimStore::GetTail(const std::string& key, uint64_t max_bytes) {

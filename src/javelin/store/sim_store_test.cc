@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "javelin/store/coalesce.h"
+#include "javelin/store/counting_store.h"
 #include "javelin/store/stores.h"
 #include "javelin/store/test_support_internal.h"
 
@@ -158,6 +160,40 @@ uint64_t BusyRun(uint64_t seed) {
   EXPECT_TRUE(status.ok()) << status;
   simulation.LandRequests();
   return simulation.trace_hash();
+}
+
+// As CountingStore counts them.
+TEST_F(SimStoreTest, RangesThatLieApartAreRequestsOfTheirOwn) {
+  uint64_t sent = 0;
+  std::optional<uint64_t> refused;  // the n-th of a call
+  store_.OnRequest([&](const RequestHit& hit) {
+    if (hit.method != "get") return RequestFault::kNone;
+    return ++sent == refused ? RequestFault::kRefused : RequestFault::kNone;
+  });
+  const auto counting = std::make_shared<CountingStore>(runtime_, std::shared_ptr<ObjectStore>(&store_, [](auto*) {}));
+  Run([&] {
+    const uint64_t apart = kCoalesceGap + 10;
+    const std::string text = "ab" + std::string(apart, '-') + "cdefg";
+    ASSERT_TRUE(store_.Put("a", Bytes(text)).ok());
+    const std::vector<ByteRange> ranges = {{apart + 3, 2}, {0, 1}, {apart + 6, 1}, {1, 1}, {1, 0}, {0, 2}};
+    const auto read = counting->GetRanges("a", ranges).ValueOrDie();
+    std::vector<std::string> texts;
+    for (const BufferPtr& bytes : read) texts.push_back(bytes->ToString());
+    EXPECT_THAT(texts, ElementsAre("de", "a", "g", "b", "", "ab"));
+    EXPECT_EQ(sent, 2u);
+    EXPECT_EQ(counting->counts().get, 2u);
+    for (const uint64_t n : {1, 2}) {
+      sent = 0;
+      refused = n;
+      EXPECT_EQ(KindText(store_.GetRanges("a", ranges)), "Transient") << n;
+      EXPECT_EQ(sent, 2u);
+    }
+    refused.reset();
+    sent = 0;
+    EXPECT_EQ(KindText(store_.GetRanges("a", std::vector<ByteRange>{{0, 1}, {text.size(), 1}})), "IO");
+    ASSERT_TRUE(store_.GetRanges("a", std::vector<ByteRange>{{0, 1}, {5, 1}}).ok());
+    EXPECT_EQ(sent, 3u) << "near ones are one";
+  });
 }
 
 TEST(SimStoreSeeds, SameSeedSameRun) {
