@@ -21,8 +21,8 @@ arrow::Result<Generation> DroppableThrough(const Dataset& base, const Uuid& shar
 arrow::Result<std::vector<Generation>> Unlist(const Dataset& base, const std::shared_ptr<ShardManifestStore>& manifests,
                                               Generation droppable);
 
-// Folders below the shard that no version of the manifest has listed for `grace`, and that none ever will. One that none
-// has ever listed is left alone until it is 24 h old, unless `grace` is zero.
+// Folders below the shard that no version of the manifest has listed for `grace`, and that none ever will. One that
+// none has ever listed is left alone until it is 24 h old, unless `grace` is zero.
 arrow::Result<std::vector<std::string>> FindRetiredFolders(const Dataset& dataset, ShardManifestStore& manifests,
                                                            Duration grace);
 

@@ -62,8 +62,8 @@ struct CompactionReport {
 arrow::Result<CompactionReport> CompactShards(const Dataset& dataset, const CompactOptions& options = {});
 
 // Deletes the folders of SSTables that no shard manifest has listed for `retired_grace`, and of flushes that were given
-// up a day ago (at once if the grace is 0); returns how many (dry_run: would be). Readers with an older view get NotFound and take a new one. Of `options`
-// retired_grace, shard and dry_run count. Errors as above. Blocks; context T.
+// up a day ago (at once if the grace is 0); returns how many (dry_run: would be). Readers with an older view get
+// NotFound and take a new one. Of `options` retired_grace, shard and dry_run count. Errors as above. Blocks; context T.
 arrow::Result<uint64_t> CollectRetired(const Dataset& dataset, const CompactOptions& options = {});
 
 // A folder below a shard whose SSTable the shard does not list any more, or that a flush was writing when it was given

@@ -237,7 +237,8 @@ TEST(CompactSteps, WhatNeverWasListedStaysForADay) {
   });
   crashes = false;
   const auto folders = [&] {
-    return Must(ListAll(world.store->raw(), {.prefix = Paths().shard_folder + "/", .recursive = false})).folders.size() -
+    return Must(ListAll(world.store->raw(), {.prefix = Paths().shard_folder + "/", .recursive = false}))
+               .folders.size() -
            2;  // the log and the manifests
   };
   ASSERT_EQ(folders(), 1u);

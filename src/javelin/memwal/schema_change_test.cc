@@ -249,8 +249,7 @@ TEST(Evolve, ItsRequestsAreCounted) {
     const auto unchanged = world.Take();
     // The fence and that it still is the same shard, then the newest version of the table.
     for (const auto& requests : {changed, unchanged}) {
-      EXPECT_THAT(requests,
-                  ElementsAre(StartsWith("head"), StartsWith("head"), StartsWith("list"), StartsWith("get")));
+      EXPECT_THAT(requests, ElementsAre(StartsWith("head"), StartsWith("head"), StartsWith("list"), StartsWith("get")));
     }
   });
 }

@@ -41,8 +41,7 @@ void OnEveryStore(const std::function<void(Stage&)>& body) {
       Process other(world.sim.runtime(), world.store);
       ObjectStore& objects = world.store->raw();
       Stage stage{mine, other, objects, [&] {
-                    for (const auto& object : Must(ListAll(objects, {})).objects)
-                      ASSERT_OK(objects.Delete(object.key));
+                    for (const auto& object : Must(ListAll(objects, {})).objects) ASSERT_OK(objects.Delete(object.key));
                   }};
       body(stage);
     });

@@ -2,9 +2,9 @@
 //
 // One store object per (session, shard); destroy it in context T. It holds a *position*: the manifest that it last
 // wrote or adopted, with the time that confirmed it. A successful put-if-absent of version N proves that N was the tip,
-// which is what makes serving from memory sound - in the shard that it was. An object that has claimed an epoch is bound
-// to that shard: if the shard was removed, and perhaps made anew under the same id, every call that finds it so and every
-// later one is Fenced(PeerClaimedEpoch), and a new object is needed. Others take what they find.
+// which is what makes serving from memory sound - in the shard that it was. An object that has claimed an epoch is
+// bound to that shard: if the shard was removed, and perhaps made anew under the same id, every call that finds it so
+// and every later one is Fenced(PeerClaimedEpoch), and a new object is needed. Others take what they find.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ class ShardManifestStore {
   // Refreshes; Fenced(PeerClaimedEpoch) iff storage holds a higher epoch than `epoch`. Contexts T, S.
   // NotFound if the shard does not exist. Two HEADs where an epoch was claimed and the position is young.
   arrow::Status CheckFenced(Epoch epoch);
-  // The same answered by the position, without a request, while storage confirmed that less than an hour ago: how long a
-  // writer may go on without asking again. Contexts T, S.
+  // The same answered by the position, without a request, while storage confirmed that less than an hour ago: how long
+  // a writer may go on without asking again. Contexts T, S.
   arrow::Status CheckFencedIfOld(Epoch epoch);
   // Any context.
   bool PositionIsYoung() const;

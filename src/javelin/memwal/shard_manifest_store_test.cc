@@ -93,9 +93,8 @@ TEST(ManifestStore, FirstClaimCreatesVersionOne) {
   InVirtualTime([](Simulation&, const Resources& resources) {
     ManifestWorld world(resources);
     ShardManifest claimed = world.Open()->ClaimEpoch(1).ValueOrDie();
-    EXPECT_THAT(world.store().TakeRequests(),
-                ElementsAre("GET manifest/hint", "LIST manifest", "CREATE manifest/1", "PUT manifest/hint",
-                            "HEAD manifest/1"));
+    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("GET manifest/hint", "LIST manifest", "CREATE manifest/1",
+                                                          "PUT manifest/hint", "HEAD manifest/1"));
     EXPECT_EQ(
         claimed,
         (ShardManifest{
@@ -279,8 +278,7 @@ TEST(ManifestStore, APositionIsBuiltUponForAnHour) {
     simulation.runtime()->Sleep(minutes(59));
     world.store().TakeRequests();
     ASSERT_TRUE(Commit(*writer, Epoch(1)).ok());
-    EXPECT_THAT(world.store().TakeRequests(),
-                ElementsAre("HEAD manifest/1", "CREATE manifest/2", "PUT manifest/hint"));
+    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("HEAD manifest/1", "CREATE manifest/2", "PUT manifest/hint"));
     simulation.runtime()->Sleep(minutes(59));  // the commit confirmed it again
     ASSERT_TRUE(Commit(*writer, Epoch(1)).ok());
     EXPECT_THAT(world.store().TakeRequests(),
@@ -288,9 +286,9 @@ TEST(ManifestStore, APositionIsBuiltUponForAnHour) {
     simulation.runtime()->Sleep(hours(1));
     EXPECT_FALSE(writer->PositionIsYoung());
     ASSERT_TRUE(Commit(*writer, Epoch(1)).ok());
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("GET manifest/hint", "GET manifest/3", "HEAD manifest/4",
-                                                          "HEAD manifest/3", "HEAD manifest/2", "CREATE manifest/4",
-                                                          "PUT manifest/hint"));
+    EXPECT_THAT(world.store().TakeRequests(),
+                ElementsAre("GET manifest/hint", "GET manifest/3", "HEAD manifest/4", "HEAD manifest/3",
+                            "HEAD manifest/2", "CREATE manifest/4", "PUT manifest/hint"));
     // Old or not, it is what latest() answers with.
     simulation.runtime()->Sleep(hours(5));
     EXPECT_EQ(VersionOf(writer->Latest()), 4u);
@@ -336,7 +334,8 @@ TEST(ManifestStore, AShardThatIsNotThereIsNotFound) {
 
 // Whatever is there in its place: nothing, the very same bytes, fewer versions or more.
 TEST(ManifestStore, WhoClaimedAShardHoldsNoOther) {
-  for (const std::optional<int> commits : {std::optional<int>(), std::optional(0), std::optional(1), std::optional(7)}) {
+  for (const std::optional<int> commits :
+       {std::optional<int>(), std::optional(0), std::optional(1), std::optional(7)}) {
     for (const bool old : {false, true}) {
       InVirtualTime([&](Simulation& simulation, const Resources& resources) {
         ManifestWorld world(resources);
@@ -473,8 +472,7 @@ TEST(ManifestStore, ACommitIsOneConditionalPut) {
     Claim(*writer);
     world.store().TakeRequests();
     ShardManifest committed = Commit(*writer, Epoch(1)).ValueOrDie();
-    EXPECT_THAT(world.store().TakeRequests(),
-                ElementsAre("HEAD manifest/1", "CREATE manifest/2", "PUT manifest/hint"));
+    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("HEAD manifest/1", "CREATE manifest/2", "PUT manifest/hint"));
     EXPECT_EQ(committed, world.Stored(2));
     EXPECT_EQ(*writer->Latest().ValueOrDie(), committed);
     EXPECT_EQ(world.Hint(), R"({"version":2})");
@@ -530,9 +528,9 @@ TEST(ManifestStore, AStalePositionRecovers) {
     ShardManifest committed = Commit(*writer, Epoch(1)).ValueOrDie();
     EXPECT_EQ(committed.version, ManifestVersion(4));
     EXPECT_EQ(committed.wal_position_last_seen, WalPosition(3));  // on top of both
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("HEAD manifest/1", "CREATE manifest/2", "GET manifest/hint",
-                                                          "GET manifest/3", "HEAD manifest/4", "HEAD manifest/1",
-                                                          "CREATE manifest/4", "PUT manifest/hint"));
+    EXPECT_THAT(world.store().TakeRequests(),
+                ElementsAre("HEAD manifest/1", "CREATE manifest/2", "GET manifest/hint", "GET manifest/3",
+                            "HEAD manifest/4", "HEAD manifest/1", "CREATE manifest/4", "PUT manifest/hint"));
   });
 }
 
@@ -896,9 +894,9 @@ class Pruning : public ::testing::Test {
 TEST_F(Pruning, DeletesOldVersionsOldestFirst) {
   With([](ManifestWorld& world, ShardManifestStore& store, Runtime&) {
     EXPECT_EQ(store.PruneVersionsBefore(ManifestVersion(3)).ValueOrDie(), 2u);
-    EXPECT_THAT(world.store().TakeRequests(), ElementsAre("HEAD manifest/7", "HEAD manifest/4", "LIST manifest",
-                                                          "PUT manifest/hint", "DELETE manifest/1",
-                                                          "DELETE manifest/2"));
+    EXPECT_THAT(world.store().TakeRequests(),
+                ElementsAre("HEAD manifest/7", "HEAD manifest/4", "LIST manifest", "PUT manifest/hint",
+                            "DELETE manifest/1", "DELETE manifest/2"));
     EXPECT_EQ(world.StoredVersions(), (std::vector<uint64_t>{3, 4, 5, 6}));
     EXPECT_EQ(store.PruneVersionsBefore(ManifestVersion(3)).ValueOrDie(), 0u);
   });

@@ -28,10 +28,10 @@ TEST(OpenWriter, FreshShardTakesSixRequestsAndAnIdleWriterNone) {
     world.Take();
     auto writer = Must(ShardWriter::Open(*table, kShard));
     const std::string folder = Paths().shard_folder;
-    EXPECT_THAT(world.Take(), ElementsAre("get " + folder + "/manifest/version_hint.json",
-                                          "list " + folder + "/manifest/", "put_if_absent " + ManifestKey(1),
-                                          "put " + folder + "/manifest/version_hint.json", "head " + ManifestKey(1),
-                                          "get " + EntryKey(1)));
+    EXPECT_THAT(world.Take(),
+                ElementsAre("get " + folder + "/manifest/version_hint.json", "list " + folder + "/manifest/",
+                            "put_if_absent " + ManifestKey(1), "put " + folder + "/manifest/version_hint.json",
+                            "head " + ManifestKey(1), "get " + EntryKey(1)));
     EXPECT_EQ(writer->epoch(), Epoch(1));
     EXPECT_EQ(writer->shard_id(), kShard);
     EXPECT_THAT(writer->warnings(), IsEmpty());
@@ -119,8 +119,8 @@ TEST(OpenWriter, TheManifestScanIsAsWideAsTheNewestOpenAsks) {
     });
     return heads;
   };
-  // Four of them ask for a claim: what the session knew when the open began and when it had found the newest version, then
-  // its own, at once and before the cursor.
+  // Four of them ask for a claim: what the session knew when the open began and when it had found the newest version,
+  // then its own, at once and before the cursor.
   EXPECT_EQ(heads_of_open(1), 4 + 6u) << "one by one: five versions and the first absent one";
   EXPECT_EQ(heads_of_open(4), 4 + 9u) << "one, then four at a time";
 }

@@ -140,8 +140,8 @@ TEST(WalLog, ReopeningAShortLogIsAListingAndAGetPerEntry) {
     Writer first = world.MustOpen();
     for (int i = 1; i <= 20; ++i) ASSERT_TRUE(first.Append(i).ok());
     Writer second = world.MustOpen();
-    Requests expected{"GET manifest/hint", "GET manifest/1", "HEAD manifest/2", "CREATE manifest/2",
-                      "PUT manifest/hint", "HEAD manifest/2", "LIST wal", "CREATE wal/21"};
+    Requests expected{"GET manifest/hint", "GET manifest/1",  "HEAD manifest/2", "CREATE manifest/2",
+                      "PUT manifest/hint", "HEAD manifest/2", "LIST wal",        "CREATE wal/21"};
     for (int i = 1; i <= 20; ++i) expected.push_back("GET wal/" + std::to_string(i));
     EXPECT_EQ(second.store->TakeRequests(), expected);  // 8 + N; the cursor commit adds 3
     EXPECT_EQ(second.replayed.size(), 20u);
@@ -456,7 +456,8 @@ TEST(WalLog, ALateSentinelIsSteppedOverAndItsOpenerIsFenced) {
     EXPECT_EQ(world.Log(), (LogMap{{1, {3, -1}}, {2, {3, 1}}, {3, {2, -1}}}));
     successor.store->TakeRequests();
     ASSERT_TRUE(successor.Append(2).ok());
-    EXPECT_THAT(successor.store->TakeRequests(), ElementsAre("CREATE wal/3", "HEAD manifest/4", "HEAD manifest/3", "CREATE wal/4"));
+    EXPECT_THAT(successor.store->TakeRequests(),
+                ElementsAre("CREATE wal/3", "HEAD manifest/4", "HEAD manifest/3", "CREATE wal/4"));
     EXPECT_THAT(world.MustOpen().replayed, ElementsAre(-1, 1, -1, 2));
   });
 }
@@ -684,8 +685,8 @@ TEST(WalLog, AWriterThatSleptAsksWhetherItIsFencedBeforeItAppends) {
     world.runtime().Sleep(hours(1));
     writer.store->TakeRequests();
     ASSERT_TRUE(writer.Append(2).ok());
-    EXPECT_THAT(writer.store->TakeRequests(),
-                ElementsAre("GET manifest/hint", "GET manifest/1", "HEAD manifest/2", "HEAD manifest/1", "CREATE wal/2"));
+    EXPECT_THAT(writer.store->TakeRequests(), ElementsAre("GET manifest/hint", "GET manifest/1", "HEAD manifest/2",
+                                                          "HEAD manifest/1", "CREATE wal/2"));
     ASSERT_TRUE(writer.Append(3).ok());
     EXPECT_THAT(writer.store->TakeRequests(), ElementsAre("CREATE wal/3"));
     // The successor's log was collected: the old slots are empty again.

@@ -31,7 +31,7 @@ struct WriterOptions {
   std::optional<uint64_t> max_unflushed_memtable_bytes;
   std::optional<uint32_t> manifest_scan_batch_size;
   std::optional<Duration> backpressure_log_interval;  // a put that waits for room counts a warning each; zero = none
-  std::optional<Duration> frozen_memtable_grace;  // flushed MemTables answer reads so long; zero = not at all
+  std::optional<Duration> frozen_memtable_grace;      // flushed MemTables answer reads so long; zero = not at all
   std::optional<bool> enable_memtable;
   friend bool operator==(const WriterOptions&, const WriterOptions&) = default;
 };

@@ -26,8 +26,8 @@ class WriterRegistry final : public SessionPart {
 
   // The same for those who begin anew with the shard: if it was removed under an earlier writer of the session, a new
   // object for the one that is there now. Store errors. Contexts T, S.
-  arrow::Result<std::shared_ptr<ShardManifestStore>> ManifestStoreOfNow(const StoreLocation& table, const Uuid& shard,
-                                                                        std::optional<ManifestStoreOptions> options = {});
+  arrow::Result<std::shared_ptr<ShardManifestStore>> ManifestStoreOfNow(
+      const StoreLocation& table, const Uuid& shard, std::optional<ManifestStoreOptions> options = {});
 
   // A store object of its own, for those who only look: it holds no position, so it sees what is in storage now, also
   // where a table was removed and made anew.
