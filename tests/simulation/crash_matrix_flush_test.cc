@@ -218,6 +218,7 @@ TEST_F(CrashMatrixFlush, FL8_GenerationsArePublishedInOrder) {
 // A replay that flushes dies after some generations, twice; what is left is replayed once.
 TEST_F(CrashMatrixFlush, CL7_AReplayThatDiesAfterSomeFlushesLosesAndDoublesNothing) {
   constexpr int64_t kGenerations = 12;
+  const auto other_key = [](int64_t generation) { return generation % 4; };
   memwal::WriterOptions options = BatchesOfAMemTable(1);
   options.max_memtable_size = 100'000;  // three MemTables: there is a filter of keys in each
   bool held = true;
@@ -231,8 +232,9 @@ TEST_F(CrashMatrixFlush, CL7_AReplayThatDiesAfterSomeFlushesLosesAndDoublesNothi
   });
   Process("writer", [&](ShardUser& user) {
     ASSERT_TRUE(user.Open(options).ok());
-    // Key 4 again and again, and one key of its own for each generation.
-    for (int64_t key = 0; key < kGenerations; ++key) ASSERT_TRUE(user.Put({{4, 10 + key}}).ok());
+    for (int64_t generation = 0; generation < kGenerations; ++generation) {
+      ASSERT_TRUE(user.Put({{4, other_key(generation)}}).ok());
+    }
     EXPECT_THAT(Listed(), IsEmpty());
     user.Drop();
   });
@@ -263,7 +265,9 @@ TEST_F(CrashMatrixFlush, CL7_AReplayThatDiesAfterSomeFlushesLosesAndDoublesNothi
     EXPECT_EQ(rows, 2 * (kGenerations - published)) << "what is published is not replayed";
     const TableState seen = user.Read().ValueOrDie();
     EXPECT_EQ(seen.at(4), (RowVersion{kGenerations, 0}));
-    for (int64_t key = 0; key < kGenerations; ++key) EXPECT_EQ(seen.at(10 + key), (RowVersion{key + 1, 1}));
+    for (int64_t generation = kGenerations - 4; generation < kGenerations; ++generation) {
+      EXPECT_EQ(seen.at(other_key(generation)), (RowVersion{generation + 1, 1}));
+    }
     held = false;
     ASSERT_TRUE(user.Publish().ok());
     EXPECT_EQ(user.Read().ValueOrDie(), seen);
