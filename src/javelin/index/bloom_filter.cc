@@ -56,4 +56,13 @@ std::shared_ptr<arrow::Buffer> BloomFilter::ToBytes() const {
       std::string(reinterpret_cast<const char*>(words_.data()), words_.size() * sizeof(uint32_t)));
 }
 
+bool BloomFilter::HasEmptyPage() const {
+  constexpr size_t kPageWords = 4096 / sizeof(uint32_t);
+  for (size_t page = 0; page < words_.size(); page += kPageWords) {
+    const auto words = std::span(words_).subspan(page, std::min(kPageWords, words_.size() - page));
+    if (std::all_of(words.begin(), words.end(), [](uint32_t word) { return word == 0; })) return true;
+  }
+  return false;
+}
+
 }  // namespace javelin::index

@@ -24,6 +24,9 @@ class BloomFilter {
   void Add(std::span<const uint64_t> hashes);
   // False: surely not added. True: perhaps.
   bool MayContain(uint64_t hash) const;
+  // A page of 4096 bytes is empty, as where a loss of power took a file that nobody had synced, or there are hardly any
+  // keys. Without a checksum nothing else tells, and such a filter would hide keys.
+  bool HasEmptyPage() const;
   // The stored form.
   std::shared_ptr<arrow::Buffer> ToBytes() const;
 

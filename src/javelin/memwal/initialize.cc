@@ -144,7 +144,7 @@ arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const
   const table::Manifest& manifest = dataset.manifest();
   ARROW_ASSIGN_OR_RAISE(Sharding sharding, ResolveSharding(dataset.schema(), options));
   ARROW_RETURN_NOT_OK(ShardSchemas::Make(dataset.schema()));
-  ARROW_RETURN_NOT_OK(file::CheckWritable(dataset.schema()));  // rows of the shards must be able to leave memory
+  ARROW_RETURN_NOT_OK(CheckRowsCanMove(dataset));
   if (manifest.FindIndex(table::kMemWalIndexName) != nullptr) return AlreadyInitialized(dataset);
 
   table::MemWalDetails details;
@@ -170,6 +170,15 @@ arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const
     if (latest->manifest().FindIndex(table::kMemWalIndexName) != nullptr) return AlreadyInitialized(dataset);
   }
   return committed;
+}
+
+arrow::Status CheckRowsCanMove(const Dataset& dataset) {
+  ARROW_RETURN_NOT_OK(file::CheckWritable(dataset.schema()));
+  const std::string written = file::ToString(file::DataFileWriteOptions{}.version);
+  const std::string& version = dataset.manifest().data_format_version;
+  if (version == written) return arrow::Status::OK();
+  return NotSupported("the data files of {} have version {}; SSTables can be moved only into a table of version {}",
+                      dataset.uri(), version, written);
 }
 
 arrow::Status KeepFieldIds(const Dataset& dataset) {

@@ -183,6 +183,17 @@ TEST(Initialize, RefusesColumnsThatCannotBeWrittenAndCommitsNothing) {
   EXPECT_EQ(dataset->CheckoutLatest().ValueOrDie()->version(), dataset->version());
 }
 
+// SSTables of such a table could be written and never be compacted.
+TEST(Initialize, RefusesVersionsOfDataFilesThatAreNotWritten) {
+  for (const char* version : {"2.0", "2.1"}) {
+    const auto session = Session::Make();
+    ASSERT_TRUE(WriteForeignTable(*session, "memory://tables/t", *TableSchema(), version).ok());
+    const auto dataset = Dataset::Open(session, "memory://tables/t").ValueOrDie();
+    EXPECT_KIND(kNotSupported, version, Initialize(*dataset, {}).status());
+    EXPECT_EQ(dataset->CheckoutLatest().ValueOrDie()->version(), dataset->version());
+  }
+}
+
 TEST(Initialize, OnlyOnce) {
   auto before = MakeTable();
   auto dataset = Initialize(*before, {}).ValueOrDie();

@@ -251,6 +251,7 @@ arrow::Result<OpenPlan> OpenPlan::Make(const Dataset& dataset, const std::string
   ARROW_ASSIGN_OR_RAISE(const auto details, table::ReadMemWalDetails(dataset.manifest()));
   if (!details.has_value())
     return NotFound("MemWAL is not initialised on {}; initialise it before opening a writer", dataset.uri());
+  ARROW_RETURN_NOT_OK(CheckRowsCanMove(dataset));
   OpenPlan plan;
   auto shard = Uuid::Parse(shard_id);
   if (!shard.ok()) return WithContext(shard.status(), "shard_id");

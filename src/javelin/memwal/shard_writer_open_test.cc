@@ -20,6 +20,21 @@ WalEntry EntryOf(uint64_t epoch, std::optional<uint64_t> generation, const std::
   return entry;
 }
 
+// Whoever turned MemWAL on: SSTables of such a table could be written and never be compacted.
+TEST(OpenWriter, RefusesATableWhoseDataFilesAreNotWritten) {
+  World world;
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    const auto table = process.Table();
+    table::Manifest manifest = table->manifest();
+    manifest.data_format_version = "2.1";
+    const auto older = table->At({std::make_shared<const table::Manifest>(manifest), table->loaded().scheme, {}, {}});
+    world.Take();
+    ExpectError(ShardWriter::Open(*older, kShard, Eager()).status(), ErrorKind::kNotSupported, "version 2.1");
+    EXPECT_THAT(world.Take(), IsEmpty());
+  });
+}
+
 TEST(OpenWriter, FreshShardTakesSixRequestsAndAnIdleWriterNone) {
   World world;
   world.CreateTable();

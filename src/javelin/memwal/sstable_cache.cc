@@ -46,6 +46,7 @@ arrow::Result<std::shared_ptr<const SsTableCache::Filter>> SsTableCache::ReadFil
   ARROW_ASSIGN_OR_RAISE(const ObjectTail tail, read);
   if (tail.object_size != index::BloomFilter::kDefaultBytes) return std::make_shared<const Filter>();
   ARROW_ASSIGN_OR_RAISE(auto bloom, index::BloomFilter::FromBytes(*tail.bytes));
+  if (bloom.HasEmptyPage()) return std::make_shared<const Filter>();
   return std::make_shared<const Filter>(Filter{std::make_shared<const index::BloomFilter>(std::move(bloom))});
 }
 
