@@ -37,8 +37,8 @@ struct InitializeOptions {
 // `adopt_sstables`. NotSupported: a column or a version of data files that cannot be written.
 arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const InitializeOptions& options);
 
-// Could rows that shards take move on into the table? NotSupported: its columns or its data files are of a kind that is not
-// written.
+// Could rows that shards take move on into the table? NotSupported: its columns or its data files are of a kind that is
+// not written.
 arrow::Status CheckRowsCanMove(const Dataset& dataset);
 
 // The same promise for a table that another library initialised: a commit that changes nothing else, or nothing where

@@ -251,8 +251,8 @@ TEST(KeyFilter, OneThatIsPartlyEmptyIsNotUsed) {
 
 class KeyFilterOf : public testing::TestWithParam<KeyKind> {};
 
-// P5: of most key types the peer's filter knows nothing. Here every filter is one of other keys: whoever trusts it finds
-// no key.
+// P5: of most key types the peer's filter knows nothing. Here every filter is one of other keys: whoever trusts it
+// finds no key.
 TEST_P(KeyFilterOf, IsTrustedForWhatThePeerHashesAlone) {
   const KeyKind& kind = GetParam();
   World world;
