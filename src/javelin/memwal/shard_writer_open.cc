@@ -251,7 +251,6 @@ arrow::Result<OpenPlan> OpenPlan::Make(const Dataset& dataset, const std::string
   ARROW_ASSIGN_OR_RAISE(const auto details, table::ReadMemWalDetails(dataset.manifest()));
   if (!details.has_value())
     return NotFound("MemWAL is not initialised on {}; initialise it before opening a writer", dataset.uri());
-  ARROW_RETURN_NOT_OK(CheckRowsCanMove(dataset));
   OpenPlan plan;
   auto shard = Uuid::Parse(shard_id);
   if (!shard.ok()) return WithContext(shard.status(), "shard_id");
@@ -266,6 +265,7 @@ arrow::Result<OpenPlan> OpenPlan::Make(const Dataset& dataset, const std::string
   ARROW_ASSIGN_OR_RAISE(plan.context,
                         MemTableContext::Make(dataset.schema(), dataset.version(), plan.options.durable_write,
                                               std::make_shared<MonotonicCount>()));
+  ARROW_RETURN_NOT_OK(CheckRowsCanMove(dataset));
   plan.compacted_through = details->CompactedThrough(plan.shard);
   plan.warnings = IndexesLeftOut(dataset, *details);
   return plan;
