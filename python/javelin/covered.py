@@ -121,7 +121,7 @@ COVERED: Mapping[str, Tuple[str, ...]] = MappingProxyType(
 OURS: Mapping[str, Tuple[str, ...]] = MappingProxyType(
     {
         "LanceDataset.__arrow_c_stream__": ("requested_schema",),
-        "LanceDataset.initialize_mem_wal": _OUR_WRITER,
+        "LanceDataset.initialize_mem_wal": ("adopt_sstables",) + _OUR_WRITER,
         "LanceDataset.mem_wal_writer": _OUR_WRITER + ("commit_mode", "frozen_memtable_grace_ms", "shard_spec_id"),
         "LanceDataset.compact_shards": ("shard", "max_bytes", "dry_run", "retired_grace"),
         "LanceDataset.seal_shard": ("shard_id",),

@@ -1,4 +1,4 @@
-// Whether a shard still is the one that this process claimed (docs/format.md, "MemWAL: claim and fence").
+// Whether a shard still is the one that this process claimed (docs/format.md, "MemWAL: finding the tip").
 //
 // A table can be removed and made anew under a writer, with the same shard in it. Numbers do not tell: the new shard
 // counts versions, epochs and positions from 1 as well, and its first manifest has the same bytes. What tells is the
