@@ -11,6 +11,7 @@ namespace {
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class CrashMatrixCompaction : public CrashMatrix {
  protected:
@@ -147,17 +148,21 @@ TEST_F(CrashMatrixCompaction, CP5_AReaderOfAnOldViewIsToldOrReadsOn) {
     ShardUser other(world, "other reader");
     const auto read = memwal::FreshView::Open(other.dataset()).ValueOrDie();
     EXPECT_EQ(ScanAll(*read).ValueOrDie(), kFlushed);
+    ShardUser third(world, "third reader");
+    const auto fixed = memwal::FreshView::Open(third.dataset()).ValueOrDie();
+    EXPECT_THAT(fixed->tiers(), SizeIs(3));  // its first answer
     ShardUser compactor(world, "compactor");
     EXPECT_EQ(compactor.Compact().ValueOrDie().folders_deleted, 2u);
-    EXPECT_EQ(KindOf(ScanAll(*unread).status()), ErrorKind::kNotFound);
+    EXPECT_EQ(ScanAll(*unread).ValueOrDie(), kFlushed) << "nothing was said yet: it is taken anew";
+    EXPECT_THAT(unread->tiers(), SizeIs(1));
+    EXPECT_EQ(KindOf(ScanAll(*fixed).status()), ErrorKind::kNotFound);
     const auto again = ScanAll(*read);
     if (again.ok()) {
       EXPECT_EQ(*again, kFlushed);
     } else {
       EXPECT_EQ(KindOf(again.status()), ErrorKind::kNotFound) << again.status().ToString();
     }
-    EXPECT_EQ(user.ReadPublished().ValueOrDie(), kFlushed);
-    EXPECT_EQ(other.ReadPublished().ValueOrDie(), kFlushed);
+    for (ShardUser* reader : {&user, &other, &third}) EXPECT_EQ(reader->ReadPublished().ValueOrDie(), kFlushed);
   });
   Run();
 }
