@@ -20,6 +20,7 @@
 #include "javelin/memwal/fresh_view.h"
 #include "javelin/memwal/initialize.h"
 #include "javelin/memwal/shard_writer.h"
+#include "javelin/memwal/sstable_files_test_support.h"
 #include "javelin/table/mem_wal_details.h"
 #include "shadow_disk.h"
 #include "system_calls.h"
@@ -340,6 +341,7 @@ class Survivor {
     for (const std::string& object : shard.undecodable) throw std::runtime_error("does not decode: " + object);
     for (const auto& violation : simulation::CheckManifests(shard)) throw std::runtime_error(violation);
     for (const auto& violation : simulation::CheckLog(shard)) throw std::runtime_error(violation);
+    Must(memwal::CheckSsTableFiles(session_->resources(), table.location().store, paths, shard.manifests.back()));
   }
 
   Rows Read(const memwal::ShardWriter& writer) {
@@ -545,7 +547,10 @@ TEST_P(PowerLoss, OmissionsAreFound) {
   EXPECT_EQ(faults(WithoutAny(calls, Kind::kSyncFolder)), 1u);
   EXPECT_EQ(faults(WithoutOuterFolders(calls)), 1u);
   EXPECT_EQ(faults(WithLateFileSyncs(calls)), 1u);
-  for (const std::string folder : {"table/_versions", "table/data", "/wal", "/manifest", "_gen_1/data"}) {
+  std::vector<std::string> folders = {"table/_versions", "table/data",      "/wal", "/manifest", "_gen_1",
+                                      "_gen_1/data",     "_gen_1/_versions"};
+  if (GetParam()) folders.insert(folders.end(), {"table/_deletions", "_gen_1/_deletions", "_gen_1/_pk_index"});
+  for (const std::string& folder : folders) {
     EXPECT_EQ(faults(Without(calls,
                              [&](const SystemCall& call) {
                                return call.kind == Kind::kSyncFolder && call.path.ends_with(folder);

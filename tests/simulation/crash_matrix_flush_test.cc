@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "crash_matrix.h"
+#include "javelin/memwal/sstable_files_test_support.h"
 
 namespace javelin::simulation {
 namespace {
@@ -14,6 +15,14 @@ using ::testing::IsEmpty;
 memwal::WriterOptions BatchesOfAMemTable(uint64_t batches, memwal::WriterOptions options = Quick()) {
   options.max_memtable_batches = batches;
   return options;
+}
+
+// Every SSTable that is listed has all its files and no other.
+void ExpectWholeSsTables(World& world, const ShardUser& user) {
+  const std::shared_ptr<ObjectStore> raw(world.store, &world.store->raw());
+  const arrow::Status whole =
+      memwal::CheckSsTableFiles(user.dataset().session()->resources(), raw, world.paths(), *world.NewestManifest());
+  EXPECT_TRUE(whole.ok()) << whole.ToString();
 }
 
 class CrashMatrixFlush : public CrashMatrix {
@@ -41,6 +50,7 @@ class CrashMatrixFlush : public CrashMatrix {
       EXPECT_FALSE(seen.contains(0));
       ASSERT_TRUE(user.Publish().ok());
       EXPECT_EQ(user.Read().ValueOrDie(), seen);
+      ExpectWholeSsTables(world, user);
     });
     Run();
     EXPECT_THAT(Listed(), ElementsAre(Generation(1)));
@@ -322,10 +332,13 @@ bool FlushWhileRequestLandsLate(uint64_t n) {
     ASSERT_TRUE(user.Publish().ok());
     const TableState seen = user.Read().ValueOrDie();
     EXPECT_EQ(seen, (TableState{{0, {1, 2}}, {2, {0, 2}}, {4, {1, 0}}}));
+    ExpectWholeSsTables(world, user);
     ASSERT_TRUE(user.Put({{5}}).ok());
     ASSERT_TRUE(user.Publish().ok());
     world.runtime().Sleep(seconds(60));  // it has landed
     EXPECT_EQ(user.Read().ValueOrDie().size(), seen.size() + 1);
+    EXPECT_EQ(world.NewestManifest()->sstables.size(), 2u);
+    ExpectWholeSsTables(world, user);
   });
   EXPECT_EQ(world.RunRecoverAndCheck(), Violations());
   return late;

@@ -1,6 +1,7 @@
 // Frozen MemTables become SSTables: what is written, in which order, and what a failure or a crash leaves (memwal crash
 // matrix, rows FR and FL).
 #include "javelin/memwal/sstable.h"
+#include "javelin/memwal/sstable_files_test_support.h"
 #include "javelin/memwal/writer_test_world.h"
 #include "javelin/store/counting_store.h"
 
@@ -19,6 +20,30 @@ ShardManifest Tip(Process& process) {
                                "table", Must(Uuid::Parse(kShard)));
   return *Must(manifests.RefreshLatest());
 }
+
+// So many SSTables are listed, each with all its files and no other.
+void ExpectWhole(World& world, Process& process, size_t sstables) {
+  const std::shared_ptr<ObjectStore> raw(world.store, &world.store->raw());
+  const ShardManifest tip = Tip(process);
+  EXPECT_THAT(tip.sstables, SizeIs(sstables));
+  const arrow::Status whole = CheckSsTableFiles(process.session->resources(), raw, Paths(), tip);
+  EXPECT_TRUE(whole.ok()) << whole.ToString();
+}
+
+// Rows of a flush over a base of two rows. Without a key a row that is there twice shows as two.
+class FlushUnderFaults : public testing::TestWithParam<bool> {
+ protected:
+  bool keyed() const { return GetParam(); }
+  void CreateTable(World& world) const {
+    world.CreateTable(R"([[1, "base"], [2, "base"]])", {}, keyed() ? KeyedSchema() : KeylessSchema());
+  }
+  std::string OneOf(const std::string& with_a_key, const std::string& without) const {
+    return keyed() ? with_a_key : without;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Tables, FlushUnderFaults, testing::Bool(),
+                         [](const auto& keyed) { return keyed.param ? "WithAKey" : "WithoutAKey"; });
 
 TEST(Flush, AFullMemTableBecomesAnSsTable) {
   World world;
@@ -142,60 +167,73 @@ TEST(Flush, ALostAnswerIsFoundPublished) {
 }
 
 // Every step of a flush (FL1-FL6): the process dies there, and nothing is lost or doubled.
-TEST(Flush, ACrashAtEveryStepLosesAndDoublesNothing) {
+TEST_P(FlushUnderFaults, ACrashAtEveryStepLosesAndDoublesNothing) {
   for (const std::string step :
        {"freeze.swapped", "flush.begin", "flush.data_written", "flush.key_files_written", "flush.sstable_written",
         "manifest.commit.put_done", "flush.published", "close.flushed"}) {
+    SCOPED_TRACE(step);
     World world;
-    world.CreateTable(R"([[1, "base"], [2, "base"]])");
+    CreateTable(world);
     bool armed = false;  // once the writer is open: its claim passes some of the steps too
     world.sim.OnSyncPoint(step, [&](const SyncHit&) { return armed ? SyncAction::Crash() : SyncAction::Continue(); });
     world.Run([&](Process& process) {
       auto writer = process.Open();
-      ASSERT_OK(writer->Put({Rows(R"([[2, "a"], [3, "a"]])")}));
+      ASSERT_OK(writer->Put({Rows(R"([[2, "a"], [3, "a"], [3, "b"]])")}));
       armed = true;
       (void)writer->Close();
       ADD_FAILURE() << "did not pass " << step;
     });
     armed = false;
+    const std::string expected = OneOf("1:base 2:a 3:b", "1:base 2:a 2:base 3:a 3:b");
     world.Run([&](Process& process) {
       auto writer = process.Open();
-      EXPECT_EQ(process.Fresh(), "1:base 2:a 3:a") << step;
-      ASSERT_OK(writer->Put({Row(4, "b")}));
+      EXPECT_EQ(process.Fresh(), expected);
+      ASSERT_OK(writer->Flush());
+      ExpectWhole(world, process, 1);
+      EXPECT_EQ(process.Fresh(), expected);
+      ASSERT_OK(writer->Put({Row(4, "c")}));
       ASSERT_OK(writer->Close());
-      EXPECT_EQ(process.Fresh(), "1:base 2:a 3:a 4:b") << step;
+      ExpectWhole(world, process, 2);
+      EXPECT_EQ(process.Fresh(), expected + " 4:c");
     });
   }
 }
 
 // Any one request of a flush fails, with or without effect: it is tried again, and the rows are there once.
-TEST(Flush, EveryRequestMayFailOrLoseItsAnswer) {
+TEST_P(FlushUnderFaults, EveryRequestMayFailOrLoseItsAnswer) {
+  const std::string expected = OneOf("2:a 3:b", "1:base 2:a 2:base 3:a 3:b");
   for (const RequestFault fault : {RequestFault::kRefused, RequestFault::kLostAnswer}) {
     bool all_met = false;
     for (int victim = 1; !all_met; ++victim) {
       World world;
-      world.CreateTable(R"([[1, "base"], [2, "base"]])");
+      CreateTable(world);
       int requests = 0;
       bool armed = false;
-      world.fault = [&](const RequestHit&) -> std::optional<RequestFault> {
+      std::string where;
+      world.fault = [&](const RequestHit& hit) -> std::optional<RequestFault> {
         if (!armed || ++requests != victim) return {};
+        where = fmt::format("{} {}", hit.method, hit.key);
         return fault;
       };
       world.Run([&](Process& process) {
         auto writer = process.Open();
         ASSERT_OK(writer->Put({Rows(R"([[2, "a"], [3, "a"], [3, "b"]])")}));
-        ASSERT_OK(writer->Delete({Keys("[[1]]")}));
+        if (keyed()) ASSERT_OK(writer->Delete({Keys("[[1]]")}));
         armed = true;
-        SCOPED_TRACE(victim);
         ASSERT_OK(writer->Flush());
         armed = false;
+        SCOPED_TRACE(fmt::format("request {}: {}", victim, where));
         all_met = requests < victim;
-        EXPECT_EQ(process.Fresh(), "2:a 3:b") << victim;
-        EXPECT_THAT(Tip(process).sstables, SizeIs(1)) << victim;
+        EXPECT_EQ(process.Fresh(), expected);
+        ExpectWhole(world, process, 1);
         ASSERT_OK(writer->Put({Row(4, "c")}));
         ASSERT_OK(writer->Close());
       });
-      world.Run([&](Process& process) { EXPECT_EQ(process.Fresh(), "2:a 3:b 4:c") << victim; });
+      SCOPED_TRACE(fmt::format("request {}: {}", victim, where));
+      world.Run([&](Process& process) {
+        EXPECT_EQ(process.Fresh(), expected + " 4:c");
+        ExpectWhole(world, process, 2);
+      });
       ASSERT_LT(victim, 100);
     }
   }
