@@ -65,6 +65,12 @@ arrow::Result<std::set<std::string>> ListedSince(ObjectStore& store, const Shard
   return listed;
 }
 
+// A position may have been withdrawn since this version.
+arrow::Result<Generation> StillDroppable(const Dataset& base, const Uuid& shard) {
+  ARROW_ASSIGN_OR_RAISE(const auto newest, base.CheckoutLatest());
+  return DroppableThrough(*newest, shard);
+}
+
 }  // namespace
 
 arrow::Result<Generation> DroppableThrough(const Dataset& base, const Uuid& shard) {
@@ -77,20 +83,25 @@ arrow::Result<Generation> DroppableThrough(const Dataset& base, const Uuid& shar
   return droppable;
 }
 
-arrow::Result<std::vector<Generation>> Unlist(const Dataset& base, const std::shared_ptr<ShardManifestStore>& manifests,
-                                              Generation droppable) {
+arrow::Result<Unlisted> Unlist(const Dataset& base, const std::shared_ptr<ShardManifestStore>& manifests,
+                               Generation droppable) {
   // By name: a shard that was made anew meanwhile has generations of these numbers as well, which `base` does not hold.
-  const auto names = std::make_shared<std::set<std::string>>();
+  const auto names = std::make_shared<std::map<std::string, Generation>>();
   const auto goes = [names](const SsTableEntry& entry) { return names->contains(entry.path); };
   arrow::Status lost;
   for (int attempt = 0; attempt < kUnlistTries; ++attempt) {
     // What was seen last will do at first: a commit that builds on something old meets what came since.
     ARROW_ASSIGN_OR_RAISE(const auto tip, attempt == 0 ? manifests->Latest() : manifests->RefreshLatest());
-    if (!tip.has_value()) return std::vector<Generation>();
+    if (!tip.has_value()) return Unlisted{{}, droppable};
     for (const SsTableEntry& entry : tip->sstables) {
-      if (attempt == 0 && entry.generation <= droppable) names->insert(entry.path);
+      if (attempt == 0 && entry.generation <= droppable) names->emplace(entry.path, entry.generation);
     }
-    if (std::none_of(tip->sstables.begin(), tip->sstables.end(), goes)) return std::vector<Generation>();
+    if (attempt > 0) {
+      ARROW_ASSIGN_OR_RAISE(const Generation still, StillDroppable(base, manifests->shard()));
+      droppable = std::min(droppable, still);
+      std::erase_if(*names, [&](const auto& name) { return name.second > droppable; });
+    }
+    if (std::none_of(tip->sstables.begin(), tip->sstables.end(), goes)) return Unlisted{{}, droppable};
     if (attempt == 0) ARROW_RETURN_NOT_OK(base.MakeRowsDurable());
     auto taken = std::make_shared<std::vector<Generation>>();
     const auto change = [taken, goes](const ShardManifest& base) -> arrow::Result<ShardManifest> {
@@ -106,10 +117,10 @@ arrow::Result<std::vector<Generation>> Unlist(const Dataset& base, const std::sh
     const auto committed = manifests->CommitUpdate(tip->writer_epoch, change).Get();
     if (committed.ok()) {
       ARROW_RETURN_NOT_OK(base.session()->runtime().SyncPoint("compact.retired"));
-      return *taken;
+      return Unlisted{*taken, droppable};
     }
     lost = committed.status();
-    if (HasKind(lost, ErrorKind::kAlreadyExists)) return std::vector<Generation>();
+    if (HasKind(lost, ErrorKind::kAlreadyExists)) return Unlisted{{}, droppable};
     // A writer claimed the shard, or committed again and again.
     const bool again = HasKind(lost, ErrorKind::kFencedPeerClaimedEpoch) || HasKind(lost, ErrorKind::kVersionConflict);
     if (!again) return lost;

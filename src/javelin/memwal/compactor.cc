@@ -225,10 +225,12 @@ class ShardCompactor {
   // Of what the base holds by now, as the last look for work has seen it: less than was committed, if a position was
   // withdrawn since.
   arrow::Status Retire() {
-    ARROW_ASSIGN_OR_RAISE(const Generation droppable, DroppableThrough(*base_, shard_));
+    ARROW_ASSIGN_OR_RAISE(Generation droppable, DroppableThrough(*base_, shard_));
     if (!options_.dry_run && droppable > Generation(0)) {
       ARROW_RETURN_NOT_OK(runtime().SyncPoint("compact.before_retiring"));
-      ARROW_ASSIGN_OR_RAISE(report_.retired, Unlist(*base_, manifests_, droppable));
+      ARROW_ASSIGN_OR_RAISE(const Unlisted unlisted, Unlist(*base_, manifests_, droppable));
+      report_.retired = unlisted.generations;
+      droppable = unlisted.droppable;
     }
     ARROW_ASSIGN_OR_RAISE(const auto manifest, manifests_->Latest());
     if (!manifest.has_value()) return arrow::Status::OK();
