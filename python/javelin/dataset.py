@@ -369,7 +369,8 @@ class LanceDataset:
             Indexes that MemTables mirror; all by default, none for ``[]``.
         adopt_sstables : bool
             Only for a table that had MemWAL before (it was taken off, or the table was overwritten): SSTables that its shards
-            still list are taken over, and their rows count as newer than the table's. Without it such a table is refused.
+            still list are taken over, and their rows count as newer than the table's. Without it such a table is refused, and so
+            are SSTables of other columns. Give the sharding that they were written under.
 
         Raises
         ------

@@ -4,6 +4,7 @@ What has to come out is computed from plain dicts: a column added later is null,
 is gone.
 """
 
+import uuid
 from pathlib import Path
 
 import pyarrow as pa
@@ -401,6 +402,49 @@ def test_mem_wal_is_taken_off_by_the_peer_and_turned_on_again(uri, peer, shard):
     assert by_id(javelin.dataset(uri).fresh().to_table())[1] == row(1, "base")
     table.initialize_mem_wal(unsharded=True, adopt_sstables=True)
     assert by_id(table.fresh().to_table())[1] == row(1, "sstable")
+
+
+@pytest.mark.parametrize("first", ["a writer of another shard", "a writer of the shard"])
+def test_what_was_given_again_is_noticed_after_the_first_commit_of_ours_too(tmp_path, peer, shard, first):
+    uri = empty_table(tmp_path, peer, "theirs")
+    peer.run("w = writer(uri, shard); w.put(rows_of(schema, [row])); w.close()", uri=uri, shard=shard, schema=SCHEMA, row=row(1, "sstable"))
+    peer.run("ds = lance.dataset(uri); ds.drop_columns(['score']); ds.add_columns(pa.schema([pa.field('more', pa.int32())]))", uri=uri)
+    peer.run("import datetime; lance.dataset(uri).cleanup_old_versions(older_than=datetime.timedelta(0))", uri=uri)
+    with javelin.dataset(uri).mem_wal_writer(shard if "the shard" in first else str(uuid.uuid4())):
+        pass
+    table = javelin.dataset(uri)
+    for ask in (lambda: table.fresh().to_table(), lambda: table.compact_shards()):
+        with pytest.raises(errors.NotSupported, match="are gone"):
+            ask()
+
+
+def test_sstables_of_other_columns_are_not_taken_over(tmp_path, peer, shard, uri):
+    """A cast gives the column another id; an overwrite of a table that keeps its ids, all columns."""
+    with javelin.dataset(uri).mem_wal_writer(shard) as writer:
+        writer.put([row(1, "sstable")])
+    peer.run("ds = lance.dataset(uri); ds.drop_index('__lance_mem_wal'); ds.alter_columns({'path': 'score', 'data_type': pa.int64()})", uri=uri)
+    with pytest.raises(errors.InvalidInput, match="another column 'score'"):
+        javelin.dataset(uri).initialize_mem_wal(unsharded=True, adopt_sstables=True)
+    javelin.write_dataset(table_of(SCHEMA, [row(5, "after")]), uri, mode="overwrite")
+    with pytest.raises(errors.InvalidInput, match="another column 'id'"):
+        javelin.dataset(uri).initialize_mem_wal(unsharded=True, adopt_sstables=True)
+
+
+def test_a_live_writer_forgets_what_others_retired(uri, peer, shard):
+    """The base does not say any more that it holds them, and has newer rows."""
+    table = javelin.dataset(uri)
+    writer = table.mem_wal_writer(shard, commit_mode="eager", frozen_memtable_grace_ms=60_000)
+    writer.put([row(1, "sstable")])
+    writer.flush()
+    with Peer("javelin") as other:
+        other.run("javelin.dataset(uri).compact_shards(retired_grace=0)", uri=uri)
+    peer.run("ds = lance.dataset(uri); ds.update({'text': \"'newer'\"}, where='id = 1'); ds.delete('id = 2')", uri=uri)
+    expected = {1: {**row(1, "sstable"), "text": "newer"}, **{key: row(key, "base") for key in (3, 4, 5)}}
+    assert by_id(table.fresh().to_table()) == expected
+    peer.run("ds = lance.dataset(uri); ds.drop_index('__lance_mem_wal')", uri=uri)
+    assert by_id(table.fresh().to_table()) == expected
+    assert table.fresh().get([1, 2]).to_pylist() == [expected[1]]
+    writer.close()
 
 
 def test_an_id_that_was_given_again_with_another_type_is_refused(tmp_path, peer, shard):

@@ -68,7 +68,7 @@ class Renamed {
 
 }  // namespace
 
-arrow::Status CheckColumnsStay(const Dataset& table, ColumnNames written) {
+arrow::Status CheckColumnsStay(const Dataset& table, ColumnNames written, bool ids_kept) {
   Renamed renamed(table, std::move(written));
   if (renamed.settled()) return arrow::Status::OK();
   ARROW_ASSIGN_OR_RAISE(const auto latest, table.CheckoutLatest());
@@ -78,7 +78,7 @@ arrow::Status CheckColumnsStay(const Dataset& table, ColumnNames written) {
     const arrow::Result<table::LoadedManifest> older =
         version == 0 ? NotFound("no version is older") : table::LoadVersion(table.location(), name);
     if (HasKind(older.status(), ErrorKind::kNotFound)) {
-      if (table.manifest().max_allocated_field_id.has_value()) return arrow::Status::OK();
+      if (ids_kept) return arrow::Status::OK();
       return renamed.Unsure(fmt::format("the versions before {} are gone", version + 1));
     }
     ARROW_RETURN_NOT_OK(older);

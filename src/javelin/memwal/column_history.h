@@ -20,8 +20,10 @@ ColumnNames NamesOf(const file::Schema& schema);
 // OK if every column that rows of a shard were written under is the same in `table`, is gone from it, or was renamed.
 // Where a name has changed, reads versions, newest first, and only as far back as it takes. Blocks; contexts T, S.
 //
-// NotSupported: the id was given again, or the versions that would tell are cleaned away and the table does not keep
-// its ids. A column that is dropped and added again under the same name by another library is not noticed.
-arrow::Status CheckColumnsStay(const Dataset& table, ColumnNames written);
+// NotSupported: the id was given again, or the versions that would tell are cleaned away. A column that is dropped and
+// added again under the same name by another library is not noticed.
+//
+// `ids_kept`: the table kept its ids when the rows were written, so that a column was renamed where versions are gone.
+arrow::Status CheckColumnsStay(const Dataset& table, ColumnNames written, bool ids_kept);
 
 }  // namespace javelin::memwal

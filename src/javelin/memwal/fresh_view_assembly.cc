@@ -65,7 +65,8 @@ class Assembly {
 
   // A table without MemWAL was overwritten, and what its shards hold belongs to what was there before. Only a writer
   // that is still at work shows its rows.
-  void AddShard(const Uuid& shard, std::vector<SsTableEntry> sstables, const ShardMemory* memory) {
+  // `next`: the generation that the shard flushes next.
+  void AddShard(const Uuid& shard, std::vector<SsTableEntry> sstables, Generation next, const ShardMemory* memory) {
     if (!parts_.details.has_value() && memory == nullptr) return;
     query::Shard sources;
     const Generation compacted = parts_.CompactedThrough(shard);
@@ -74,6 +75,10 @@ class Assembly {
       for (const MemTableView& view : memory->tables) {
         // One in grace may be in the base already, where its rows may have changed since.
         if (view.generation <= compacted) break;
+        const bool listed = std::any_of(sstables.begin(), sstables.end(), [&](const SsTableEntry& sstable) {
+          return sstable.generation == view.generation;
+        });
+        if (view.generation < next && !listed) break;  // in grace, and retired by others since
         oldest_in_memory = view.generation;
         if (view.visible_rows == 0) continue;
         sources.push_back(MakeMemTableSource(view));
@@ -140,9 +145,11 @@ arrow::Result<std::shared_ptr<FreshView::Impl>> Assemble(const ViewParts& parts,
   ARROW_RETURN_NOT_OK(CheckKeys(parts, assembly.key()));
   ARROW_RETURN_NOT_OK(CheckSameColumns(parts));
   for (const ShardManifest& manifest : parts.manifests) {
-    assembly.AddShard(manifest.shard_id, manifest.sstables, parts.FindMemory(manifest.shard_id));
+    assembly.AddShard(manifest.shard_id, manifest.sstables, manifest.current_generation,
+                      parts.FindMemory(manifest.shard_id));
   }
-  for (const ShardSnapshot& snapshot : others) assembly.AddShard(snapshot.shard, snapshot.sstables, nullptr);
+  for (const ShardSnapshot& snapshot : others)
+    assembly.AddShard(snapshot.shard, snapshot.sstables, Generation(1), nullptr);
   return assembly.Finish();
 }
 

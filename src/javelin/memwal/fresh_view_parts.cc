@@ -99,6 +99,21 @@ arrow::Status CheckMarks(const ViewParts& parts, const WriterRegistry& registry)
   return arrow::Status::OK();
 }
 
+// A writer knows its own commits only. What others have retired since is covered by the base as long as that says what
+// it holds; where it says less than before (restored, or MemWAL was taken off), only the manifest in storage tells.
+arrow::Status AskAgainWhereTheBaseSaysLess(const Dataset& before, ViewParts* parts) {
+  ARROW_ASSIGN_OR_RAISE(const auto known, table::ReadMemWalDetails(before.manifest()));
+  for (ShardManifest& manifest : parts->manifests) {
+    const ShardMemory* memory = parts->FindMemory(manifest.shard_id);
+    if (memory == nullptr) continue;
+    const Generation said = known.has_value() ? known->CompactedThrough(manifest.shard_id) : Generation(0);
+    if (parts->details.has_value() && parts->CompactedThrough(manifest.shard_id) >= said) continue;
+    ARROW_ASSIGN_OR_RAISE(auto newest, memory->writer->manifests()->RefreshLatest());
+    if (newest.has_value()) manifest = *std::move(newest);
+  }
+  return CheckNotOvertaken(*parts);
+}
+
 bool HoldsMoreThanTheBase(const ViewParts& parts) {
   return !parts.memory.empty() ||
          std::any_of(parts.manifests.begin(), parts.manifests.end(), [&](const ShardManifest& manifest) {
@@ -186,6 +201,7 @@ class Taking {
       ARROW_ASSIGN_OR_RAISE(parts.base, before.CheckoutLatest());
     }
     ARROW_ASSIGN_OR_RAISE(parts.details, table::ReadMemWalDetails(parts.base->manifest()));
+    ARROW_RETURN_NOT_OK(AskAgainWhereTheBaseSaysLess(before, &parts));
     return parts;
   }
 

@@ -9,6 +9,7 @@
 #include "javelin/memwal/shard_listing.h"
 #include "javelin/memwal/shard_schemas.h"
 #include "javelin/memwal/sharding.h"
+#include "javelin/memwal/sstable_cache.h"
 #include "javelin/memwal/writer_registry.h"
 #include "javelin/table/mem_wal_details.h"
 #include "javelin/table/transaction.h"
@@ -108,6 +109,29 @@ arrow::Result<std::map<std::string, std::string>> StoredDefaults(const WriterOpt
   return ToStoredDefaults(resolved);
 }
 
+// Are these columns those of the table, or gone from it? Without MemWAL a table may cast a column, which then has
+// another id, and an overwrite may give ids again.
+arrow::Status CheckAdoptable(const Dataset& dataset, const Uuid& shard, const SsTableEntry& entry) {
+  const ShardPaths paths(dataset.location().root, shard);
+  const auto cache = SsTableCache::Of(*dataset.session());
+  ARROW_ASSIGN_OR_RAISE(const auto sstable,
+                        cache->Get(dataset.location().store, JoinKey(paths.shard_folder, entry.path)));
+  for (const file::Field& then : sstable->schema().fields()) {
+    if (then.name == kTombstoneColumn) continue;
+    const file::Field* by_id = dataset.schema().FindById(then.id);
+    const file::Field* by_name = dataset.schema().FindByName(then.name);
+    if (by_id == by_name && (by_id == nullptr || by_id->type->Equals(then.type))) continue;
+    return WithField(
+        InvalidInput("SSTable {} of shard {} was written for another column '{}' than {} has now; its rows "
+                     "cannot be taken over, remove the shard's folder",
+                     entry.path, shard.ToString(), then.name, dataset.uri()),
+        "shard", shard.ToString());
+  }
+  std::vector<file::Field> key;
+  for (const file::Field* field : dataset.schema().PrimaryKey()) key.push_back(*field);
+  return sstable->CheckKey(key);
+}
+
 // What the table holds of shards that were there before: with the MemWAL entry the record of it went. All that a shard
 // has flushed and does not list any more was compacted; whether the table holds what it lists, nobody knows.
 arrow::Result<std::vector<table::CompactedSsTable>> FlushedBefore(const Dataset& dataset, bool adopt_sstables) {
@@ -127,6 +151,7 @@ arrow::Result<std::vector<table::CompactedSsTable>> FlushedBefore(const Dataset&
               shard.ToString(), manifest->sstables.size(), dataset.uri()),
           "shard", shard.ToString());
     }
+    for (const SsTableEntry& sstable : manifest->sstables) ARROW_RETURN_NOT_OK(CheckAdoptable(dataset, shard, sstable));
     Generation oldest = manifest->current_generation;
     for (const SsTableEntry& sstable : manifest->sstables) oldest = std::min(oldest, sstable.generation);
     if (oldest > Generation(1)) compacted.push_back({shard, Generation(oldest.value() - 1)});
@@ -184,7 +209,7 @@ arrow::Status CheckRowsCanMove(const Dataset& dataset) {
 arrow::Status KeepFieldIds(const Dataset& dataset) {
   if (dataset.manifest().max_allocated_field_id.has_value()) return arrow::Status::OK();
   ARROW_ASSIGN_OR_RAISE(const auto latest, dataset.CheckoutLatest());
-  ARROW_RETURN_NOT_OK(CheckColumnsStay(*latest, NamesOf(dataset.schema())));
+  ARROW_RETURN_NOT_OK(CheckColumnsStay(*latest, NamesOf(dataset.schema()), /*ids_kept=*/false));
   if (latest->manifest().max_allocated_field_id.has_value()) return arrow::Status::OK();
   table::Transaction transaction;
   transaction.read_version = latest->version();

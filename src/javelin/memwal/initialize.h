@@ -34,7 +34,7 @@ struct InitializeOptions {
 //
 // InvalidInput: already initialised, no such column or index, unusable type, two modes, half of bucket, num_buckets
 // outside [1, 1024], a key type that cannot be hashed, a column named `_tombstone`, SSTables of before without
-// `adopt_sstables`. NotSupported: a column or a version of data files that cannot be written.
+// `adopt_sstables`, or of other columns. NotSupported: a column or a version of data files that cannot be written.
 arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const InitializeOptions& options);
 
 // Could rows that shards take move on into the table? NotSupported: its columns or its data files are of a kind that is

@@ -6,6 +6,7 @@
 #include "javelin/index/key_encoding.h"
 #include "javelin/memwal/column_history.h"
 #include "javelin/memwal/shard_schemas.h"
+#include "javelin/table/apply.h"
 #include "javelin/table/deletion_vector.h"
 #include "javelin/table/manifest.h"
 #include "javelin/table/versions.h"
@@ -59,6 +60,8 @@ arrow::Status SsTable::Load() {
                         manifest.fragments.size());
   }
   schema_ = manifest.schema;
+  // Our writers see to it before they take rows; of those of others nobody knows.
+  ids_kept_ = manifest.writer_version.has_value() && manifest.writer_version->library == table::ThisWriter().library;
   for (const file::Field* field : schema_.PrimaryKey()) key_.push_back(field->id);
   const file::Field* tombstone = manifest.schema.FindByName(kTombstoneColumn);
   if (tombstone == nullptr) return Corruption("there is no column '{}'", kTombstoneColumn);
@@ -117,7 +120,7 @@ arrow::Status SsTable::CheckColumns(const Dataset& table) const {
     std::lock_guard lock(mutex_);
     if (columns_checked_ == table.version()) return arrow::Status::OK();
   }
-  ARROW_RETURN_NOT_OK(In(CheckColumnsStay(table, NamesOf(schema_))));
+  ARROW_RETURN_NOT_OK(In(CheckColumnsStay(table, NamesOf(schema_), ids_kept_)));
   std::lock_guard lock(mutex_);
   columns_checked_ = table.version();
   return arrow::Status::OK();

@@ -52,6 +52,8 @@ class SsTable {
   // OK if its columns are those of this version of the table, or gone from it: CheckColumnsStay, once a version.
   arrow::Status CheckColumns(const Dataset& table) const;
 
+  // The columns that it was written under, with the marker of deletions.
+  const file::Schema& schema() const { return schema_; }
   uint64_t num_rows() const { return num_rows_; }
   const table::OffsetSet& superseded() const { return superseded_; }
   // Stored bytes of a row.
@@ -101,6 +103,7 @@ class SsTable {
   table::DataFile data_;
   uint64_t num_rows_ = 0;
   file::Schema schema_;          // with the marker of deletions
+  bool ids_kept_ = false;        // as CheckColumnsStay asks
   std::vector<FieldId> key_;     // in key order
   file::ColumnOfField columns_;  // without the marker of deletions
   uint32_t tombstone_column_ = 0;
