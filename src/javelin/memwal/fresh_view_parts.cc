@@ -102,6 +102,7 @@ arrow::Status CheckMarks(const ViewParts& parts, const WriterRegistry& registry)
 // A writer knows its own commits only. What others have retired since is covered by the base as long as that says what
 // it holds; where it says less than before (restored, or MemWAL was taken off), only the manifest in storage tells.
 arrow::Status AskAgainWhereTheBaseSaysLess(const Dataset& before, ViewParts* parts) {
+  if (parts->memory.empty()) return arrow::Status::OK();
   ARROW_ASSIGN_OR_RAISE(const auto known, table::ReadMemWalDetails(before.manifest()));
   for (ShardManifest& manifest : parts->manifests) {
     const ShardMemory* memory = parts->FindMemory(manifest.shard_id);

@@ -3,6 +3,7 @@
 
 #include "javelin/base/seeded_random.h"
 #include "javelin/index/bloom_filter.h"
+#include "javelin/memwal/key_fields_test_support.h"
 #include "javelin/memwal/schema_change_test_support.h"
 #include "javelin/store/counting_store.h"
 
@@ -20,16 +21,7 @@ struct KeyKind {
   std::function<std::string(int64_t)> json;
   bool trusted;  // the released peer hashes it too
 
-  arrow::FieldVector fields() const {
-    arrow::FieldVector fields;
-    for (size_t i = 0; i < types.size(); ++i) {
-      auto metadata =
-          arrow::key_value_metadata({{std::string(file::kPrimaryKeyMetadata), "true"},
-                                     {std::string(file::kPrimaryKeyPositionMetadata), fmt::format("{}", i + 1)}});
-      fields.push_back(arrow::field(fmt::format("k{}", i), types[i], false, metadata));
-    }
-    return fields;
-  }
+  arrow::FieldVector fields() const { return KeyFields(types); }
   std::shared_ptr<arrow::Schema> schema() const {
     arrow::FieldVector all = fields();
     all.push_back(arrow::field("text", arrow::utf8()));

@@ -7,6 +7,7 @@
 #include "javelin/index/key_hash.h"
 #include "javelin/memwal/colliding_keys_test_support.h"
 #include "javelin/memwal/compactor_test_world.h"
+#include "javelin/memwal/key_fields_test_support.h"
 
 namespace javelin::memwal {
 namespace {
@@ -20,16 +21,7 @@ struct KeyCase {
   std::vector<std::shared_ptr<arrow::DataType>> types;
   std::vector<std::string> keys;
 
-  arrow::FieldVector key_fields() const {
-    arrow::FieldVector fields;
-    for (size_t i = 0; i < types.size(); ++i) {
-      auto metadata =
-          arrow::key_value_metadata({{std::string(file::kPrimaryKeyMetadata), "true"},
-                                     {std::string(file::kPrimaryKeyPositionMetadata), fmt::format("{}", i + 1)}});
-      fields.push_back(arrow::field(fmt::format("k{}", i), types[i], false, metadata));
-    }
-    return fields;
-  }
+  arrow::FieldVector key_fields() const { return KeyFields(types); }
   std::shared_ptr<arrow::Schema> schema() const {
     arrow::FieldVector fields = key_fields();
     fields.push_back(arrow::field("text", arrow::utf8()));

@@ -111,7 +111,7 @@ arrow::Result<std::shared_ptr<file::DataFileReader>> SsTable::File() const {
 arrow::Status SsTable::CheckKey(const std::vector<file::Field>& key) const {
   const bool same = std::equal(key.begin(), key.end(), key_.begin(), key_.end(),
                                [](const file::Field& field, FieldId id) { return field.id == id; });
-  if (same) return In(CheckTypes(file::Schema(key, {})));
+  if (same) return In(CheckTypes(key));
   return In(NotSupported("the primary key of the table was changed after these rows were written"));
 }
 
@@ -128,8 +128,8 @@ arrow::Status SsTable::CheckColumns(const Dataset& table) const {
 
 // A column keeps its type under its id as long as somebody keeps count of the ids; bytes of one type read as another
 // would be any values at all.
-arrow::Status SsTable::CheckTypes(const file::Schema& columns) const {
-  for (const file::Field& wanted : columns.fields()) {
+arrow::Status SsTable::CheckTypes(std::span<const file::Field> columns) const {
+  for (const file::Field& wanted : columns) {
     const file::Field* held = columns_.contains(wanted.id) ? schema_.FindById(wanted.id) : nullptr;
     if (held == nullptr || held->type->Equals(wanted.type)) continue;
     return NotSupported("column '{}' has the type {} now, its rows here were written as {}", wanted.name,
@@ -173,8 +173,8 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::ReadAddingKeys(const
                                                                            const std::vector<file::Field>& key,
                                                                            uint64_t first, uint64_t count,
                                                                            Keys* keys) const {
-  ARROW_RETURN_NOT_OK(CheckTypes(columns));
-  ARROW_RETURN_NOT_OK(CheckTypes(file::Schema(key, {})));
+  ARROW_RETURN_NOT_OK(CheckTypes(columns.fields()));
+  ARROW_RETURN_NOT_OK(CheckTypes(key));
   std::vector<file::Field> fields = AllNullable(columns).fields();
   std::vector<int> shown(fields.size());
   std::iota(shown.begin(), shown.end(), 0);
@@ -214,14 +214,14 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::ReadAddingKeys(const
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::Read(const file::Schema& columns, uint64_t first,
                                                                  uint64_t count) const {
-  ARROW_RETURN_NOT_OK(In(CheckTypes(columns)));
+  ARROW_RETURN_NOT_OK(In(CheckTypes(columns.fields())));
   ARROW_ASSIGN_OR_RAISE(const auto file, In(File()));
   return In(file->Read(AllNullable(columns), columns_, first, count));
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> SsTable::Take(const file::Schema& columns,
                                                                  std::span<const uint64_t> rows) const {
-  ARROW_RETURN_NOT_OK(In(CheckTypes(columns)));
+  ARROW_RETURN_NOT_OK(In(CheckTypes(columns.fields())));
   ARROW_ASSIGN_OR_RAISE(const auto file, In(File()));
   return In(file->Take(AllNullable(columns), columns_, rows));
 }

@@ -94,7 +94,7 @@ class SsTable {
     if (!result.ok()) return In(result.status());
     return result;
   }
-  arrow::Status CheckTypes(const file::Schema& columns) const;
+  arrow::Status CheckTypes(std::span<const file::Field> columns) const;
 
   const Resources resources_;
   const std::shared_ptr<ObjectStore> store_;
