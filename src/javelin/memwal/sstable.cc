@@ -34,8 +34,6 @@ file::Field TombstoneMarker() {
   return field;
 }
 
-constexpr uint64_t kKeyRowsAtOnce = 1u << 20;
-
 }  // namespace
 
 arrow::Result<std::shared_ptr<SsTable>> SsTable::Open(const Resources& resources, std::shared_ptr<ObjectStore> store,
@@ -150,11 +148,12 @@ std::shared_ptr<const SsTable::Keys> SsTable::KeepKeys(std::shared_ptr<const Key
   return keys_;
 }
 
-arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::GetKeys(const std::vector<file::Field>& key) const {
+arrow::Result<std::shared_ptr<const SsTable::Keys>> SsTable::GetKeys(const std::vector<file::Field>& key,
+                                                                     uint64_t rows_at_once) const {
   if (auto known = KnownKeys()) return known;
   auto keys = std::make_shared<Keys>();
-  for (uint64_t first = 0; first < num_rows(); first += kKeyRowsAtOnce) {
-    const uint64_t count = std::min(kKeyRowsAtOnce, num_rows() - first);
+  for (uint64_t first = 0; first < num_rows(); first += rows_at_once) {
+    const uint64_t count = std::min(rows_at_once, num_rows() - first);
     ARROW_RETURN_NOT_OK(In(ReadAddingKeys({}, key, first, count, keys.get())).status());
   }
   return KeepKeys(std::move(keys));

@@ -39,9 +39,12 @@ class SsTable {
     index::KeyIndex index;
     std::vector<bool> tombstones;  // by row
   };
-  // Read from the columns of these fields (in key order) on first use, then kept. Corruption: a column is missing or
-  // holds a null. NotSupported: it has another type.
-  arrow::Result<std::shared_ptr<const Keys>> GetKeys(const std::vector<file::Field>& key) const;
+  static constexpr uint64_t kKeyRowsAtOnce = 1u << 20;
+  // Read from the columns of these fields (in key order) on first use, then kept; `rows_at_once` (not 0) bounds the
+  // memory that the reading takes besides. Corruption: a column is missing or holds a null. NotSupported: it has
+  // another type.
+  arrow::Result<std::shared_ptr<const Keys>> GetKeys(const std::vector<file::Field>& key,
+                                                     uint64_t rows_at_once = kKeyRowsAtOnce) const;
   // Null if they were not read yet.
   std::shared_ptr<const Keys> KnownKeys() const;
 

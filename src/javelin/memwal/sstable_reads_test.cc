@@ -1,4 +1,7 @@
 // Reading SSTables through views: what it asks of the store, exactly, and what it answers.
+#include <map>
+
+#include "javelin/index/key_encoding.h"
 #include "javelin/memwal/sstable_cache.h"
 #include "javelin/memwal/writer_registry.h"
 #include "javelin/memwal/writer_test_world.h"
@@ -146,6 +149,69 @@ TEST(SsTableReads, TheCacheKeepsToItsLimit) {
       EXPECT_EQ(rows->column(0)->GetScalar(0).ValueOrDie()->ToString(), "2999");
     }
   });
+}
+
+struct KeyRow {
+  int64_t id;
+  bool deleted;
+};
+
+// Rows in the order in which they were written, as one SSTable.
+void PublishRows(World& world, const std::vector<KeyRow>& rows) {
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    auto writer = process.Open(Eager());
+    for (const KeyRow& row : rows) {
+      if (row.deleted) {
+        ASSERT_OK(writer->Delete({Keys(fmt::format("[[{}]]", row.id))}));
+      } else {
+        ASSERT_OK(writer->Put({Row(row.id, "some")}));
+      }
+    }
+    ASSERT_OK(writer->Close());
+  });
+}
+
+// Every row of the SSTable has its key and its mark, and every key its newest row.
+void ExpectKeys(const SsTable::Keys& keys, const std::vector<KeyRow>& rows) {
+  const auto encoder = Must(index::KeyEncoder::Make({arrow::int64()}));
+  ASSERT_EQ(keys.index.num_rows(), rows.size());
+  ASSERT_THAT(keys.tombstones, SizeIs(rows.size()));
+  std::map<std::string, uint64_t> newest;
+  for (uint64_t row = 0; row < rows.size(); ++row) {
+    const std::string key = encoder.EncodeRow(Keys(fmt::format("[[{}]]", rows[row].id))->columns(), 0);
+    EXPECT_EQ(keys.index.KeyOf(row).bytes, key) << "row " << row;
+    EXPECT_EQ(keys.tombstones[row], rows[row].deleted) << "row " << row;
+    newest[key] = row;
+  }
+  for (const auto& [key, row] : newest) EXPECT_EQ(keys.index.FindNewest(index::HashedKey(key), rows.size()), row);
+}
+
+// However many rows are read at once: less than there are, as many, a divisor, one.
+TEST(SsTableReads, KeysReadInPartsAreThoseReadAtOnce) {
+  std::vector<KeyRow> rows;
+  for (int64_t i = 0; i < 50; ++i) rows.push_back({.id = i * 37 % 41, .deleted = i % 7 == 0 || i % 7 == 3});
+  for (const size_t count : {1, 49, 50}) {
+    World world;
+    const std::vector<KeyRow> written(rows.begin(), rows.begin() + static_cast<ptrdiff_t>(count));
+    PublishRows(world, written);
+    world.Run([&](Process& process) {
+      const auto table = process.Table();
+      const auto manifest = Must(WriterRegistry::Of(*process.session)
+                                     ->ReaderManifestStore(table->location(), Must(Uuid::Parse(kShard)))
+                                     ->RefreshLatest());
+      ASSERT_THAT(manifest->sstables, SizeIs(1));
+      const std::string folder = JoinKey(Paths().shard_folder, manifest->sstables[0].path);
+      for (const uint64_t rows_at_once : {uint64_t{1}, uint64_t{7}, uint64_t{10}, uint64_t{25}, uint64_t{49},
+                                          uint64_t{50}, uint64_t{51}, SsTable::kKeyRowsAtOnce}) {
+        SCOPED_TRACE(fmt::format("{} rows, {} at once", count, rows_at_once));
+        const auto sstable = Must(SsTable::Open(process.session->resources(), table->location().store, folder));
+        const auto keys = Must(sstable->GetKeys({table->schema().fields()[0]}, rows_at_once));
+        ExpectKeys(*keys, written);
+        EXPECT_EQ(Must(sstable->GetKeys({table->schema().fields()[0]})), keys) << "kept";
+      }
+    });
+  }
 }
 
 // Newest first, and no further than needed.
