@@ -1,7 +1,9 @@
-"""Checks of arguments that must hold before anything is asked of the library."""
+"""Checks of arguments that must hold before anything is asked of the library: :class:`javelin.errors.WrongType` for what is of
+another type, InvalidInput for what is out of range."""
 
 from __future__ import annotations
 
+import numbers
 import operator
 import os
 from pathlib import Path
@@ -13,12 +15,25 @@ _LARGEST = 2**63 - 1
 _MOST_SECONDS = 10**9
 
 
-def whole_number(name: str, value: Any, least: int = 0, most: int = _LARGEST) -> int:
-    """`value` as an int from `least` to `most`; TypeError for what is no integer, InvalidInput for what is out of range."""
+def wrong_type(name: str, expected: str, value: Any) -> errors.WrongType:
+    """What to raise."""
+    return errors.WrongType(f"{name} must be {expected}, got {type(value).__name__}")
+
+
+def integer(name: str, value: Any) -> int:
+    """`value` as an int; a bool is none."""
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} must be an int, got {type(value).__name__}") from None
+        raise wrong_type(name, "an int", value) from None
+    if isinstance(value, bool):
+        raise wrong_type(name, "an int", value)
+    return number
+
+
+def whole_number(name: str, value: Any, least: int = 0, most: int = _LARGEST) -> int:
+    """`value` as an int from `least` to `most`."""
+    number = integer(name, value)
     if number < least:
         raise errors.InvalidInput(f"{name} must be at least {least}, got {number}")
     if number > most:
@@ -26,41 +41,68 @@ def whole_number(name: str, value: Any, least: int = 0, most: int = _LARGEST) ->
     return number
 
 
-def optional_whole_number(name: str, value: Any, least: int = 0) -> Optional[int]:
-    return None if value is None else whole_number(name, value, least)
+def optional_whole_number(name: str, value: Any, least: int = 0, most: int = _LARGEST) -> Optional[int]:
+    return None if value is None else whole_number(name, value, least, most)
 
 
-def seconds(name: str, value: Any) -> Optional[float]:
+def seconds(name: str, value: Any, least: float = 0, most: float = _MOST_SECONDS) -> Optional[float]:
     """A number of seconds as a float; None stays None."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} must be a number of seconds, got {type(value).__name__}")
-    if not 0 <= value <= _MOST_SECONDS:
-        raise errors.InvalidInput(f"{name} must be from 0 to {_MOST_SECONDS} seconds, got {value}")
-    return float(value)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise wrong_type(name, "a number of seconds", value)
+    if not least <= value <= most:  # also not a number
+        raise errors.InvalidInput(f"{name} must be from {least} to {most} seconds, got {value}")
+    return float(min(max(value, -_MOST_SECONDS), _MOST_SECONDS))  # some ints are too large for a float
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, also those of numpy; nothing else counts as one of them."""
+    if not isinstance(value, bool) and (type(value).__module__, type(value).__name__.rstrip("_")) != ("numpy", "bool"):
+        raise wrong_type(name, "a bool", value)
+    return bool(value)
+
+
+def optional_flag(name: str, value: Any) -> bool:
+    """None is False, as in the released package."""
+    return value is not None and flag(name, value)
+
+
+def text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise wrong_type(name, "a str", value)
+    return value
+
+
+def optional_text(name: str, value: Any) -> Optional[str]:
+    return None if value is None else text(name, value)
+
+
+def names(name: str, value: Any) -> Optional[List[str]]:
+    """A list of str; None stays None."""
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
+        raise errors.WrongType(f"{name} must be a list of str, got {value!r}")
+    return list(value)
 
 
 def column_names(columns: Any) -> Optional[List[str]]:
     """A list of column names, or None for all of them."""
-    if columns is None:
-        return None
-    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
-        raise TypeError(f"columns must be a list of str, got {columns!r}")
-    return columns
+    return names("columns", columns)
 
 
 def location(uri: Any) -> str:
     if isinstance(uri, Path):
         return os.fspath(uri)
     if not isinstance(uri, str):
-        raise TypeError(f"uri must be a str or Path, got {type(uri).__name__}")
+        raise wrong_type("uri", "a str or Path", uri)
     return uri
 
 
 def string_map(name: str, value: Optional[Mapping[str, str]]) -> Dict[str, str]:
     if value is None:
         return {}
-    if not all(isinstance(key, str) and isinstance(text, str) for key, text in dict(value).items()):
-        raise TypeError(f"{name} must map str to str")
+    if not isinstance(value, Mapping) or not all(isinstance(part, str) for item in value.items() for part in item):
+        raise errors.WrongType(f"{name} must map str to str, got {value!r}")
     return dict(value)

@@ -70,7 +70,7 @@ class Source:
             return data.to_reader()
         if isinstance(data, (list, tuple, Iterator)):
             return self._reader_of_batches(iter(data))
-        raise TypeError(
+        raise errors.WrongType(
             f"cannot read rows from {type(data).__name__}: give anything with __arrow_c_stream__ or __arrow_c_array__, a "
             "pandas or polars frame, a dict of columns, a list of dicts, or an iterator of record batches with its schema"
         )
@@ -147,7 +147,7 @@ def _columns_of_rows(rows: Sequence[Any]) -> Dict[str, List[Any]]:
     """Every name that any row has is a column; a row that lacks it is null there."""
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise TypeError(f"expected a list of dicts, got {type(row).__name__} as row {number}")
+            raise errors.WrongType(f"expected a list of dicts, got {type(row).__name__} as row {number}")
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
@@ -204,7 +204,7 @@ def _own(table: pa.Table) -> pa.Table:
 
 def _batch(batch: Any) -> pa.RecordBatch:
     if not isinstance(batch, pa.RecordBatch):
-        raise TypeError(f"expected a pyarrow.RecordBatch, got {type(batch).__name__}; rows are a list of dicts")
+        raise errors.WrongType(f"expected a pyarrow.RecordBatch, got {type(batch).__name__}; rows are a list of dicts")
     return batch
 
 

@@ -42,8 +42,7 @@ class ShardSnapshot:
     """
 
     def __init__(self, shard_id: str) -> None:
-        if not isinstance(shard_id, str):
-            raise TypeError(f"shard_id must be a str, got {type(shard_id).__name__}")
+        _arguments.text("shard_id", shard_id)
         try:
             self._shard_id = str(uuid.UUID(shard_id))
         except ValueError:
@@ -69,9 +68,8 @@ class ShardSnapshot:
 
     def with_sstable(self, generation: int, path: str) -> "ShardSnapshot":
         """Add an SSTable: its generation, from 1, and the name of its folder below the folder of the shard."""
-        if not isinstance(path, str):
-            raise TypeError(f"path must be a str, got {type(path).__name__}")
-        self._sstables.append((_arguments.whole_number("generation", generation, least=1), path))
+        number = _arguments.whole_number("generation", generation, least=1)
+        self._sstables.append((number, _arguments.text("path", path)))
         return self
 
     def _listed(self) -> Tuple[str, List[Tuple[int, str]]]:
@@ -84,9 +82,8 @@ class ShardSnapshot:
 
 def listed(snapshots: List[ShardSnapshot]) -> List[Tuple[str, List[Tuple[int, str]]]]:
     """What the snapshots say now, for the extension."""
-    for snapshot in snapshots:
-        if not isinstance(snapshot, ShardSnapshot):
-            raise TypeError(f"shard_snapshots must hold ShardSnapshot, got {type(snapshot).__name__}")
+    if not isinstance(snapshots, (list, tuple)) or not all(isinstance(item, ShardSnapshot) for item in snapshots):
+        raise errors.WrongType(f"shard_snapshots must be a list of ShardSnapshot, got {snapshots!r}")
     return [snapshot._listed() for snapshot in snapshots]
 
 
@@ -255,7 +252,7 @@ class LsmPointLookupPlanner:
             Not one value, a key column that is missing, a value that is none of the key's type, an unknown column.
         """
         if not isinstance(pk_value, pa.Array):
-            raise TypeError(f"pk_value must be a pyarrow.Array, got {type(pk_value).__name__}")
+            raise _arguments.wrong_type("pk_value", "a pyarrow.Array", pk_value)
         if len(pk_value) != 1:
             raise errors.InvalidInput(f"pk_value must hold exactly one value, it holds {len(pk_value)}")
         plan = ExecutionPlan(self._view, self._keys(pk_value), with_key(_arguments.column_names(columns), self._key))

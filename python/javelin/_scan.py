@@ -33,8 +33,8 @@ class LanceScanner:
             limit=self._limit,
             offset=self._offset,
             batch_rows=_arguments.optional_whole_number("batch_size", batch_size, least=1),
-            with_row_id=bool(with_row_id),
-            with_row_address=bool(with_row_address),
+            with_row_id=_arguments.optional_flag("with_row_id", with_row_id),
+            with_row_address=_arguments.optional_flag("with_row_address", with_row_address),
         )
 
     def _reader(self) -> Any:

@@ -73,9 +73,9 @@ def evaluate_sharding_spec(
         transform does not take.
     """
     if not isinstance(batch, pa.RecordBatch):
-        raise TypeError(f"batch must be a pyarrow.RecordBatch, got {type(batch).__name__}")
+        raise _arguments.wrong_type("batch", "a pyarrow.RecordBatch", batch)
     if not isinstance(schema, LanceSchema):
-        raise TypeError(f"schema must be a LanceSchema (LanceDataset.lance_schema), got {type(schema).__name__}")
+        raise _arguments.wrong_type("schema", "a LanceSchema (LanceDataset.lance_schema)", schema)
     return pa.record_batch(_core.evaluate_sharding_spec(batch, _checked(spec), schema._core))
 
 
@@ -83,7 +83,7 @@ def _checked(spec: Union[ShardingSpec, Mapping[str, object]]) -> Dict[str, Any]:
     """The spec as a dict of values of the right types."""
     given = _members(spec, ShardingSpec)
     if not isinstance(given["fields"], (list, tuple)):
-        raise TypeError(f"fields must be a list, got {type(given['fields']).__name__}")
+        raise _arguments.wrong_type("fields", "a list", given["fields"])
     return {
         "spec_id": _arguments.whole_number("spec_id", given["spec_id"], most=2**32 - 1),
         "fields": [_checked_field(item) for item in given["fields"]],
@@ -92,9 +92,12 @@ def _checked(spec: Union[ShardingSpec, Mapping[str, object]]) -> Dict[str, Any]:
 
 def _checked_field(item: Any) -> Dict[str, Any]:
     given = _members(item, ShardingField)
-    for name, optional in (("field_id", False), ("transform", True), ("expression", True), ("result_type", False)):
-        if not isinstance(given[name], str) and not (optional and given[name] is None):
-            raise TypeError(f"{name} must be a str, got {type(given[name]).__name__}")
+    for name in ("field_id", "result_type"):
+        _arguments.text(name, given[name])
+    for name in ("transform", "expression"):
+        _arguments.optional_text(name, given[name])
+    if not isinstance(given["source_ids"], (list, tuple)):
+        raise _arguments.wrong_type("source_ids", "a list", given["source_ids"])
     sources = [_arguments.whole_number("source_ids", number, least=-(2**31), most=2**31 - 1) for number in given["source_ids"]]
     return {**given, "source_ids": sources, "parameters": _arguments.string_map("parameters", given["parameters"])}
 
@@ -103,7 +106,7 @@ def _members(value: Any, kind: Any) -> Dict[str, Any]:
     if isinstance(value, kind):
         return asdict(value)
     if not isinstance(value, Mapping):
-        raise TypeError(f"expected a {kind.__name__} or a dict, got {type(value).__name__}")
+        raise errors.WrongType(f"expected a {kind.__name__} or a dict, got {type(value).__name__}")
     names = [member.name for member in fields(kind)]
     missing = [name for name in names if name not in value]
     if missing:

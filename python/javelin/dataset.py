@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 import pyarrow as pa
 
@@ -18,22 +18,28 @@ from .session import Session
 
 StorageOptions = Mapping[str, str]
 
-# Writer options that a table stores as defaults of its writers.
-_STORED_WRITER_OPTIONS = (
-    "durable_write",
-    "max_wal_buffer_size",
-    "max_wal_flush_interval_ms",
-    "max_wal_persist_retries",
-    "wal_persist_retry_base_delay_ms",
-    "max_memtable_size",
-    "max_memtable_rows",
-    "max_memtable_batches",
-    "max_unflushed_memtable_bytes",
-    "manifest_scan_batch_size",
-    "backpressure_log_interval_ms",
-    "enable_memtable",
-)
-_OTHER_WRITER_OPTIONS = ("commit_mode", "frozen_memtable_grace_ms", "shard_spec_id")
+# Writer options that a table stores as defaults of its writers, by the check of their types. What range they have is the
+# library's to say.
+_STORED_WRITER_OPTIONS: Mapping[str, Callable[[str, Any], Any]] = {
+    "durable_write": _arguments.flag,
+    "max_wal_buffer_size": _arguments.integer,
+    "max_wal_flush_interval_ms": _arguments.integer,
+    "max_wal_persist_retries": _arguments.integer,
+    "wal_persist_retry_base_delay_ms": _arguments.integer,
+    "max_memtable_size": _arguments.integer,
+    "max_memtable_rows": _arguments.integer,
+    "max_memtable_batches": _arguments.integer,
+    "max_unflushed_memtable_bytes": _arguments.integer,
+    "manifest_scan_batch_size": _arguments.integer,
+    "backpressure_log_interval_ms": _arguments.integer,
+    "enable_memtable": _arguments.flag,
+}
+_WRITER_OPTIONS: Mapping[str, Callable[[str, Any], Any]] = {
+    **_STORED_WRITER_OPTIONS,
+    "commit_mode": _arguments.text,
+    "frozen_memtable_grace_ms": _arguments.integer,
+    "shard_spec_id": _arguments.integer,
+}
 
 
 def dataset(
@@ -121,11 +127,11 @@ def write_dataset(
     """
     target = uri if isinstance(uri, LanceDataset) else None
     options = _core.WriteOptions(
-        mode=mode,
-        data_storage_version=data_storage_version,
+        mode=_arguments.text("mode", mode),
+        data_storage_version=_arguments.optional_text("data_storage_version", data_storage_version),
         max_rows_per_file=_arguments.whole_number("max_rows_per_file", max_rows_per_file, least=1),
         max_bytes_per_file=_arguments.whole_number("max_bytes_per_file", max_bytes_per_file, least=1),
-        enable_v2_manifest_paths=bool(enable_v2_manifest_paths),
+        enable_v2_manifest_paths=_arguments.flag("enable_v2_manifest_paths", enable_v2_manifest_paths),
         storage_options=_arguments.string_map("storage_options", storage_options),
     )
     if target is not None and session is None and storage_options is None:
@@ -381,12 +387,12 @@ class LanceDataset:
         defaults = _given(locals(), _STORED_WRITER_OPTIONS)
         self._core = _core.initialize_mem_wal(
             self._core,
-            maintained_indexes=maintained_indexes,
-            bucket_column=bucket_column,
-            num_buckets=num_buckets,
-            identity_column=identity_column,
-            unsharded=bool(unsharded),
-            adopt_sstables=bool(adopt_sstables),
+            maintained_indexes=_arguments.names("maintained_indexes", maintained_indexes),
+            bucket_column=_arguments.optional_text("bucket_column", bucket_column),
+            num_buckets=_arguments.optional_whole_number("num_buckets", num_buckets, most=2**32 - 1),
+            identity_column=_arguments.optional_text("identity_column", identity_column),
+            unsharded=_arguments.flag("unsharded", unsharded),
+            adopt_sstables=_arguments.flag("adopt_sstables", adopt_sstables),
             writer_defaults=defaults,
         )
 
@@ -466,8 +472,8 @@ class LanceDataset:
         javelin.errors.WalGap, WalCorrupt
             Its log cannot be replayed.
         """
-        options = _given(locals(), (*_STORED_WRITER_OPTIONS, *_OTHER_WRITER_OPTIONS))
-        return mem_wal.ShardWriter(_core.open_shard_writer(self._core, _shard_id(shard_id), options))
+        options = _given(locals(), _WRITER_OPTIONS)
+        return mem_wal.ShardWriter(_core.open_shard_writer(self._core, _arguments.text("shard_id", shard_id), options))
 
     def seal_shard(self, shard_id: str) -> Dict[str, Any]:
         """Seal a shard, the first step of dropping it: its writer is fenced, no other can be opened until :meth:`unseal_shard`,
@@ -482,11 +488,11 @@ class LanceDataset:
         javelin.errors.ClaimLost, Fenced
             Somebody else claimed the shard meanwhile.
         """
-        return _core.seal_shard(self._core, _shard_id(shard_id))
+        return _core.seal_shard(self._core, _arguments.text("shard_id", shard_id))
 
     def unseal_shard(self, shard_id: str) -> Dict[str, Any]:
         """Take back a seal; a shard without one is left as it is. Returns the shard manifest. Errors: :meth:`seal_shard`."""
-        return _core.unseal_shard(self._core, _shard_id(shard_id))
+        return _core.unseal_shard(self._core, _arguments.text("shard_id", shard_id))
 
     def compact_shards(
         self,
@@ -538,15 +544,13 @@ class LanceDataset:
         javelin.errors.RetryableConflict, OutcomeUnknown
             Others changed the table again and again, or answers were lost: call it again, what is done counts.
         """
-        if shard is not None and not isinstance(shard, str):
-            raise TypeError(f"shard must be a str, got {type(shard).__name__}")
-        grace_ms = None
-        if retired_grace is not None:
-            if not 0 <= retired_grace < 2**53:  # also not a number
-                raise errors.InvalidInput(f"retired_grace must be a number of seconds, 0 or more, got {retired_grace}")
-            grace_ms = int(retired_grace * 1000)
+        grace = _arguments.seconds("retired_grace", retired_grace)
         self._core, shards = _core.compact_shards(
-            self._core, shard=shard, max_bytes=max_bytes, dry_run=bool(dry_run), retired_grace_ms=grace_ms
+            self._core,
+            shard=_arguments.optional_text("shard", shard),
+            max_bytes=_arguments.optional_whole_number("max_bytes", max_bytes, least=1, most=2**64 - 1),
+            dry_run=_arguments.flag("dry_run", dry_run),
+            retired_grace_ms=None if grace is None else int(grace * 1000),
         )
         return {"version": self.version, "shards": shards}
 
@@ -575,15 +579,9 @@ def _reopen(uri: str, version: int, storage_options: Dict[str, str], pinned: boo
     return dataset
 
 
-def _shard_id(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"shard_id must be a str, got {type(value).__name__}")
-    return value
-
-
-def _given(arguments: Mapping[str, Any], names: Sequence[str]) -> Dict[str, Any]:
-    """Those of the named arguments that are not None."""
-    return {name: arguments[name] for name in names if arguments[name] is not None}
+def _given(arguments: Mapping[str, Any], checks: Mapping[str, Callable[[str, Any], Any]]) -> Dict[str, Any]:
+    """Those of the arguments that are not None, each by its check."""
+    return {name: check(name, arguments[name]) for name, check in checks.items() if arguments[name] is not None}
 
 
 def _row_numbers(indices: Any) -> pa.Array:
@@ -592,4 +590,4 @@ def _row_numbers(indices: Any) -> pa.Array:
     except (pa.ArrowInvalid, OverflowError) as error:
         raise errors.InvalidInput(f"row numbers must be whole numbers from 0: {error}") from None
     except pa.ArrowTypeError as error:
-        raise TypeError(f"row numbers must be whole numbers: {error}") from None
+        raise errors.WrongType(f"row numbers must be whole numbers: {error}") from None

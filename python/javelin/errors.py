@@ -40,6 +40,10 @@ class InvalidInput(JavelinError, ValueError, OSError):
     kind = "InvalidInput"
 
 
+class WrongType(InvalidInput, TypeError):
+    """An argument is of another type than the call takes. Nothing was changed; fix the call."""
+
+
 class NotSupported(JavelinError, NotImplementedError, ValueError, OSError):
     """Legal, but not handled: refused rather than answered in part."""
 

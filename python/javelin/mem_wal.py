@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import math
 import weakref
 from typing import Any, Dict, Generator, List, Literal, Optional
 
 import pyarrow as pa
 
-from . import _core, errors
+from . import _arguments, _core, errors
 from ._data import Source
 from ._keys import source_of_keys
 from ._lsm import CompactedSsTable, ExecutionPlan, LsmPointLookupPlanner, LsmScanner, ShardSnapshot, listed
@@ -62,7 +63,7 @@ class Ticket:
         core = self._core
         if core is None:
             return
-        if not core.wait(timeout):
+        if not core.wait(_arguments.seconds("timeout", timeout, least=-math.inf, most=math.inf)):
             raise errors.Timeout(f"the put is still under way after {timeout} s; its outcome is open")
         self._core = None
 
@@ -171,8 +172,9 @@ class ShardWriter:
             raise errors.Closed(f"the writer of shard {self.shard_id} is closed; open a new one")
 
     def _send(self, send: Any, source: Source, wait: bool) -> Optional[Ticket]:
-        ticket = Ticket(source.run(lambda stream: send(stream, wait)))
-        if not wait:
+        waits = _arguments.flag("wait", wait)
+        ticket = Ticket(source.run(lambda stream: send(stream, waits)))
+        if not waits:
             return ticket
         ticket.wait()
         return None
@@ -238,7 +240,7 @@ class ShardWriter:
         shard_snapshots : list of ShardSnapshot, optional
             SSTables of other shards to read as well; one of this writer's own shard counts for nothing.
         """
-        others = listed(shard_snapshots or [])
+        others = [] if shard_snapshots is None else listed(shard_snapshots)
         return LsmScanner(lambda: _core.open_fresh_view_for_writer(self._core, others))
 
     def seal(self) -> Dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 
 import pyarrow as pa
 
-from . import _core
+from . import _arguments, _core
 
 __all__ = ["LanceField", "LanceSchema"]
 
@@ -60,7 +60,7 @@ class LanceSchema:
     def from_pyarrow(schema: pa.Schema) -> "LanceSchema":
         """A schema with the ids that a new table would give: depth first, from 0. An existing table may have others."""
         if not isinstance(schema, pa.Schema):
-            raise TypeError(f"schema must be a pyarrow.Schema, got {type(schema).__name__}")
+            raise _arguments.wrong_type("schema", "a pyarrow.Schema", schema)
         return LanceSchema(_core.TableSchema.of_arrow(schema))
 
     def to_pyarrow(self) -> pa.Schema:

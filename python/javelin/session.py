@@ -6,7 +6,7 @@ import os
 import threading
 from typing import Optional
 
-from . import _core
+from . import _arguments, _core
 
 
 class Session:
@@ -29,7 +29,7 @@ def of(session: Optional[Session]) -> Session:
     """`session`, or the one of this process."""
     if session is not None:
         if not isinstance(session, Session):
-            raise TypeError(f"session must be a javelin.Session, got {type(session).__name__}")
+            raise _arguments.wrong_type("session", "a javelin.Session", session)
         return session
     global _default
     with _lock:

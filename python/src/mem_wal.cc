@@ -21,24 +21,16 @@ namespace {
 
 template <typename Number>
 void ReadNumber(const char* name, nb::handle value, std::optional<Number>* out) {
-  nb::object number = nb::steal(PyNumber_Index(value.ptr()));
-  if (!number.is_valid()) {
-    PyErr_Clear();
-    throw nb::type_error(fmt::format("{} must be an int", name).c_str());
-  }
   Number result{};
-  if (!nb::try_cast(number, result)) {
-    const std::string text = nb::str(number).c_str();  // what range holds is the library's to say
+  if (!nb::try_cast(value, result)) {
+    const std::string text = nb::str(value).c_str();  // what range holds is the library's to say
     const bool negative = text[0] == '-';
     Check(InvalidInput("{} is {}; it must not be {}", name, text, negative ? "negative" : "so large"));
   }
   *out = result;
 }
 
-void ReadBool(const char* name, nb::handle value, std::optional<bool>* out) {
-  if (!nb::isinstance<nb::bool_>(value)) throw nb::type_error(fmt::format("{} must be a bool", name).c_str());
-  *out = nb::cast<bool>(value);
-}
+void ReadBool(const char* /*name*/, nb::handle value, std::optional<bool>* out) { *out = nb::cast<bool>(value); }
 
 void ReadMilliseconds(const char* name, nb::handle value, std::optional<Duration>* out) {
   std::optional<uint64_t> number;
@@ -49,8 +41,7 @@ void ReadMilliseconds(const char* name, nb::handle value, std::optional<Duration
 }
 
 void ReadCommitMode(const char* name, nb::handle value, std::optional<memwal::CommitMode>* out) {
-  std::string text;
-  if (!nb::try_cast(value, text)) throw nb::type_error(fmt::format("{} must be a str", name).c_str());
+  const auto text = nb::cast<std::string>(value);
   if (text == "interval") {
     *out = memwal::CommitMode::kInterval;
   } else if (text == "eager") {
@@ -101,7 +92,7 @@ const Option& FindOption(const std::string& name) {
 
 Handle<Dataset> Initialize(const Handle<Dataset>& self,
                            const std::optional<std::vector<std::string>>& maintained_indexes,
-                           const std::optional<std::string>& bucket_column, std::optional<int64_t> num_buckets,
+                           const std::optional<std::string>& bucket_column, std::optional<uint32_t> num_buckets,
                            const std::optional<std::string>& identity_column, bool unsharded, bool adopt_sstables,
                            const nb::dict& writer_defaults) {
   const Dataset& dataset = *self;
@@ -109,7 +100,7 @@ Handle<Dataset> Initialize(const Handle<Dataset>& self,
   options.maintained_indexes = maintained_indexes;
   options.unsharded = unsharded;
   options.bucket_column = bucket_column;
-  if (num_buckets.has_value()) ReadNumber("num_buckets", nb::cast(*num_buckets), &options.num_buckets);
+  options.num_buckets = num_buckets;
   options.identity_column = identity_column;
   options.adopt_sstables = adopt_sstables;
   options.writer_defaults = ParseWriterOptions(writer_defaults);
@@ -174,20 +165,12 @@ nb::dict ToDict(const memwal::ShardCompaction& shard) {
 }
 
 // The table's newest version, and what was done to each shard.
-nb::tuple Compact(const Handle<Dataset>& self, const std::optional<std::string>& shard, const nb::object& max_bytes,
-                  bool dry_run, const nb::object& retired_grace_ms) {
+nb::tuple Compact(const Handle<Dataset>& self, const std::optional<std::string>& shard,
+                  std::optional<uint64_t> max_bytes, bool dry_run, std::optional<int64_t> retired_grace_ms) {
   memwal::CompactOptions options;
   if (shard.has_value()) options.shard = Unwrap(table::Uuid::Parse(*shard));
-  if (!max_bytes.is_none()) {
-    std::optional<uint64_t> bytes;
-    ReadNumber("max_bytes", max_bytes, &bytes);
-    options.max_bytes_per_pass = *bytes;
-  }
-  if (!retired_grace_ms.is_none()) {
-    std::optional<Duration> grace;
-    ReadMilliseconds("retired_grace", retired_grace_ms, &grace);
-    options.retired_grace = *grace;
-  }
+  if (max_bytes.has_value()) options.max_bytes_per_pass = *max_bytes;
+  if (retired_grace_ms.has_value()) options.retired_grace = std::chrono::milliseconds(*retired_grace_ms);
   options.dry_run = dry_run;
   static_cast<void>(*self);  // in a forked child: Closed
   auto report = WaitInSlices<memwal::CompactionReport>(

@@ -180,8 +180,6 @@ def test_a_table_that_no_writer_opened(table):
 def test_errors(flushed, uri, tmp_path):
     with pytest.raises(errors.InvalidInput, match="(?i)uuid"):
         flushed.compact_shards("nothing")
-    with pytest.raises(TypeError, match="shard"):
-        flushed.compact_shards(5)
     missing = "00000000-0000-4000-8000-000000000001"
     with pytest.raises(errors.NotFound, match=missing) as caught:
         flushed.compact_shards(missing)
@@ -190,8 +188,6 @@ def test_errors(flushed, uri, tmp_path):
         flushed.compact_shards(max_bytes=0)
     with pytest.raises(errors.InvalidInput, match="max_bytes"):
         flushed.compact_shards(max_bytes=-1)
-    with pytest.raises(TypeError, match="max_bytes"):
-        flushed.compact_shards(max_bytes="1")
     for grace in (-1, float("nan"), float("inf"), 2**60):
         with pytest.raises(errors.InvalidInput, match="retired_grace"):
             flushed.compact_shards(retired_grace=grace)

@@ -217,13 +217,6 @@ def test_a_doomed_open_leaves_the_writer_at_work_alone(table, writer, shard, opt
     assert writer.refresh_manifest()["writer_epoch"] == writer.epoch
 
 
-@pytest.mark.parametrize("options", [{"max_memtable_rows": "5"}, {"durable_write": 1}, {"commit_mode": 3}, {"max_memtable_size": 1.5}])
-def test_wrong_types_of_options(table, writer, shard, options):
-    with pytest.raises(TypeError, match=next(iter(options))):
-        table.mem_wal_writer(shard, **options)
-    writer.put(rows([4]))
-
-
 def test_eager_mode_needs_no_interval(table, shard):
     with table.mem_wal_writer(shard, commit_mode="eager", max_wal_flush_interval_ms=0) as writer:
         writer.put(rows([4]))
@@ -519,6 +512,6 @@ def test_a_view_may_be_as_old_as_the_caller_allows(uri, shard, table):
     assert reader.fresh(max_staleness=3600).count_rows() == before
     assert reader.fresh().count_rows() == before + 1
     assert reader.fresh(max_staleness=0).count_rows() == before + 1
-    for wrong, error in ((-1, errors.InvalidInput), (float("nan"), errors.InvalidInput), ("1", TypeError), (True, TypeError)):
-        with pytest.raises(error, match="max_staleness"):
+    for wrong in (-1, float("nan"), float("inf")):
+        with pytest.raises(errors.InvalidInput, match="max_staleness"):
             reader.fresh(max_staleness=wrong)
