@@ -13,8 +13,8 @@
 
 namespace javelin::python {
 
-// The options that `given` holds, by their Python names. A name that we do not know, or a value of another type, is a bug
-// of the package, which has checked them. InvalidInput: out of range.
+// The options that `given` holds, by their Python names. A name that we do not know, or a value of another type, is a
+// bug of the package, which has checked them. InvalidInput: out of range.
 memwal::WriterOptions ParseWriterOptions(const nanobind::dict& given);
 
 nanobind::dict ToDict(const memwal::ShardManifest& manifest);
