@@ -12,4 +12,10 @@ namespace javelin::memwal {
 // that nobody has moved: Corruption, with the fields `shard` and `recorded_generation`.
 arrow::Status CheckMark(const Uuid& shard, Generation mark, Generation current);
 
+// OK if every generation that was flushed is covered by the mark or listed, in a manifest that was read before the
+// table was. An SSTable is retired once the table holds its rows; a table that was restored to a version from before
+// that, or that another program gave a record of shards of its own, does not say so any more, and the rows would be
+// missing without a word: Corruption, with the fields `shard`, `generation` and `recorded_generation`.
+arrow::Status CheckNoGap(const ShardManifest& manifest, Generation mark);
+
 }  // namespace javelin::memwal

@@ -6,6 +6,7 @@
 #include "javelin/memwal/compaction_mark.h"
 #include "javelin/memwal/compaction_retire_internal.h"
 #include "javelin/memwal/compaction_rows_internal.h"
+#include "javelin/memwal/initialize.h"
 #include "javelin/memwal/shard_listing.h"
 #include "javelin/memwal/sstable_cache.h"
 #include "javelin/memwal/writer_registry.h"
@@ -28,12 +29,6 @@ bool MovedOn(const arrow::Status& failure) {
     case ErrorKind::kInvalidInput: return FieldsOf(failure).contains("recorded_generation");
     default: return false;
   }
-}
-
-arrow::Result<table::MemWalDetails> DetailsOf(const Dataset& dataset) {
-  ARROW_ASSIGN_OR_RAISE(auto details, table::ReadMemWalDetails(dataset.manifest()));
-  if (!details.has_value()) return NotFound("MemWAL is not initialized on {}: there are no shards", dataset.uri());
-  return *std::move(details);
 }
 
 arrow::Result<std::vector<file::Field>> KeyOf(const Dataset& base) {
@@ -127,13 +122,13 @@ class ShardCompactor {
     const Generation recorded = details.CompactedThrough(shard_);
     report_.compacted_through = recorded;
     if (recorded >= manifest->current_generation) return CheckFlushed(recorded);
+    ARROW_RETURN_NOT_OK(CheckNoGap(*manifest, recorded));
     std::vector<SsTableEntry> pending;
     for (SsTableEntry& entry : manifest->sstables) {
       if (entry.generation > recorded) pending.push_back(std::move(entry));
     }
     std::sort(pending.begin(), pending.end(),
               [](const SsTableEntry& a, const SsTableEntry& b) { return a.generation < b.generation; });
-    ARROW_RETURN_NOT_OK(CheckNoGap(recorded, manifest->current_generation, pending));
     if (!goal_.has_value()) goal_ = pending.empty() ? recorded : pending.back().generation;
     std::erase_if(pending, [&](const SsTableEntry& entry) { return entry.generation > *goal_; });
     // Else the table could hold, after a loss of power, a generation that its shard has not flushed, and that the next
@@ -158,24 +153,6 @@ class ShardCompactor {
     if (manifest.has_value() && recorded < manifest->current_generation)
       return RetryableConflict("a flush and another compaction came in between");
     return CheckMark(shard_, recorded, manifest.has_value() ? manifest->current_generation : Generation(1));
-  }
-
-  // Every generation from the recorded one to the newest flushed one must be there.
-  arrow::Status CheckNoGap(Generation recorded, Generation current, const std::vector<SsTableEntry>& pending) const {
-    Generation expected = recorded.Next();
-    for (const SsTableEntry& entry : pending) {
-      if (entry.generation != expected) return Gap(expected, recorded);
-      expected = expected.Next();
-    }
-    return expected < current ? Gap(expected, recorded) : arrow::Status::OK();
-  }
-
-  arrow::Status Gap(Generation missing, Generation recorded) const {
-    return MakeError(ErrorKind::kCorruption,
-                     fmt::format("generation {} was flushed, but the shard does not list it and the table holds only "
-                                 "what came up to {}; was the table restored to an older version?",
-                                 missing, recorded),
-                     {{"shard", shard_.ToString()}, {"generation", fmt::to_string(missing)}});
   }
 
   // The oldest ones that fit the budget, at least one.

@@ -430,7 +430,7 @@ TEST(Compact, AGenerationIsNeverSkipped) {
     Compact(process);
     FlushGenerations(process, {R"([[3, "c"]])"});
     // As after going back to a version of the table that knows less.
-    ExpectMarkIsRefused(world, process, 1, "generation 2 was flushed", "generation", "2");
+    ExpectMarkIsRefused(world, process, 1, "generation 2 of shard", "generation", "2");
   });
 }
 

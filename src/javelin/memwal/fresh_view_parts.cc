@@ -99,28 +99,38 @@ arrow::Status CheckMarks(const ViewParts& parts, const WriterRegistry& registry)
   return arrow::Status::OK();
 }
 
-// A writer knows its own commits only. What others have retired since is covered by the base as long as that says what
-// it holds; where it says less than before (restored, or MemWAL was taken off), only the manifest in storage tells.
-arrow::Status AskAgainWhereTheBaseSaysLess(const Dataset& before, ViewParts* parts) {
-  if (parts->memory.empty()) return arrow::Status::OK();
-  ARROW_ASSIGN_OR_RAISE(const auto known, table::ReadMemWalDetails(before.manifest()));
+bool ListsMoreThanTheBase(const ShardManifest& manifest, Generation mark) {
+  return std::any_of(manifest.sstables.begin(), manifest.sstables.end(),
+                     [&](const SsTableEntry& entry) { return entry.generation > mark; });
+}
+
+// A writer knows its own commits only. What others have retired since is covered by the base, as long as nobody has
+// taken that back (restored the table, or taken MemWAL off it): where the base is another version than when the shard
+// was asked last, and a listed SSTable still counts, only the manifest in storage tells whether it is one.
+arrow::Status AskAgainWhereTheBaseMoved(ViewParts* parts) {
   for (ShardManifest& manifest : parts->manifests) {
     const ShardMemory* memory = parts->FindMemory(manifest.shard_id);
-    if (memory == nullptr) continue;
-    const Generation said = known.has_value() ? known->CompactedThrough(manifest.shard_id) : Generation(0);
-    if (parts->details.has_value() && parts->CompactedThrough(manifest.shard_id) >= said) continue;
+    if (memory == nullptr || !ListsMoreThanTheBase(manifest, parts->CompactedThrough(manifest.shard_id))) continue;
+    if (memory->writer->asked_at() == parts->base->version()) continue;
     ARROW_ASSIGN_OR_RAISE(auto newest, memory->writer->manifests()->RefreshLatest());
     if (newest.has_value()) manifest = *std::move(newest);
+    memory->writer->NoteAsked(parts->base->version());
   }
   return CheckNotOvertaken(*parts);
 }
 
+// Nothing that was flushed may be missing from what the view reads.
+arrow::Status CheckNoGaps(const ViewParts& parts) {
+  if (!parts.details.has_value()) return arrow::Status::OK();
+  for (const ShardManifest& manifest : parts.manifests)
+    ARROW_RETURN_NOT_OK(CheckNoGap(manifest, parts.CompactedThrough(manifest.shard_id)));
+  return arrow::Status::OK();
+}
+
 bool HoldsMoreThanTheBase(const ViewParts& parts) {
-  return !parts.memory.empty() ||
+  return !parts.memory.empty() || !CheckNoGaps(parts).ok() ||
          std::any_of(parts.manifests.begin(), parts.manifests.end(), [&](const ShardManifest& manifest) {
-           const Generation mark = parts.CompactedThrough(manifest.shard_id);
-           return std::any_of(manifest.sstables.begin(), manifest.sstables.end(),
-                              [&](const SsTableEntry& entry) { return entry.generation > mark; });
+           return ListsMoreThanTheBase(manifest, parts.CompactedThrough(manifest.shard_id));
          });
 }
 
@@ -171,6 +181,7 @@ class Taking {
       ARROW_ASSIGN_OR_RAISE(ViewParts parts, Read(*before, memory, manifests));
       if (!HoldsMoreThanTheBase(parts) || IsStillThere(*before, *parts.base)) {
         ARROW_RETURN_NOT_OK(CheckMarks(parts, *registry_));
+        ARROW_RETURN_NOT_OK(CheckNoGaps(parts));
         return parts;
       }
       for (const ShardMemory& shard : parts.memory) ARROW_RETURN_NOT_OK(CheckHolds(*shard.writer));
@@ -202,7 +213,7 @@ class Taking {
       ARROW_ASSIGN_OR_RAISE(parts.base, before.CheckoutLatest());
     }
     ARROW_ASSIGN_OR_RAISE(parts.details, table::ReadMemWalDetails(parts.base->manifest()));
-    ARROW_RETURN_NOT_OK(AskAgainWhereTheBaseSaysLess(before, &parts));
+    ARROW_RETURN_NOT_OK(AskAgainWhereTheBaseMoved(&parts));
     return parts;
   }
 

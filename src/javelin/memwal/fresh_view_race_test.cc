@@ -41,6 +41,17 @@ void SetMark(Process& process, const Uuid& shard, uint64_t through) {
   });
 }
 
+// As after the table was restored to a version from before it held anything of any shard.
+void TakeMarksBack(Process& process) {
+  ReplaceDetails(process, [](table::MemWalDetails& details) { details.compacted_sstables.clear(); });
+}
+
+void ExpectGapIsSeen(const arrow::Status& status, uint64_t missing) {
+  ExpectError(status, ErrorKind::kCorruption, "adopt_sstables");
+  EXPECT_EQ(FieldsOf(status).at("shard"), kShard);
+  EXPECT_EQ(FieldsOf(status).at("generation"), fmt::to_string(missing));
+}
+
 void ExpectMarkIsSeen(const arrow::Status& status, uint64_t mark, uint64_t missing) {
   ExpectError(status, ErrorKind::kCorruption, fmt::format("generation {} was never flushed", missing));
   EXPECT_EQ(FieldsOf(status).at("shard"), kShard);
@@ -233,6 +244,82 @@ TEST_P(RowsMovePastAView, ItIsStillOneMoment) {
 
 // All in one generation, each in its own, and each in its own that is active until the next one comes.
 INSTANTIATE_TEST_SUITE_P(BatchesOfAMemTable, RowsMovePastAView, testing::Values(1000, 2, 3));
+
+// ---- what the table has taken back, after the shard retired it ----
+
+TEST(RetiredAndTakenBack, NothingGoesOnWithoutIt) {
+  World world;
+  world.CreateTable(R"([[1, "base"]])");
+  world.Run([&](Process& process) {
+    FlushGenerations(process, {R"([[2, "a"]])", R"([[3, "b"]])"});
+    Compact(process, AtOnce());
+    FlushGenerations(process, {R"([[4, "c"]])"});
+    EXPECT_EQ(process.Fresh(), "1:base 2:a 3:b 4:c");
+    TakeMarksBack(process);
+    const auto before = world.Objects();
+    ExpectGapIsSeen(FreshView::Open(*process.Table()).status(), 1);
+    ExpectGapIsSeen(CompactShards(*process.Table()).status(), 1);
+    ExpectGapIsSeen(process.TryOpen().status(), 1);
+    EXPECT_EQ(world.Objects(), before);
+    SetMark(process, ShardId(), 1);
+    ExpectGapIsSeen(FreshView::Open(*process.Table()).status(), 2);
+    SetMark(process, ShardId(), 2);
+    EXPECT_EQ(process.Fresh(), "1:base 2:a 3:b 4:c");
+  });
+}
+
+// What a writer knows of its shard is what it has committed itself; and it has not looked at the table since.
+TEST(RetiredAndTakenBack, AWriterThatReadsForTheFirstTimeSeesIt) {
+  for (const bool collected : {false, true}) {
+    SCOPED_TRACE(collected);
+    World world;
+    world.CreateTable(R"([[1, "base"]])");
+    world.Run([&](Process& process) {
+      const auto writer = process.Open(Eager());
+      FlushRows(*writer, R"([[2, "a"]])");
+      const Process other(world.sim.runtime(), world.store);
+      Compact(other, collected ? AtOnce() : KeepFolders());
+      TakeMarksBack(process);
+      ExpectGapIsSeen(FreshView::OpenForWriter(*writer).status(), 1);
+      ExpectGapIsSeen(FreshView::Open(*process.Table()).status(), 1);
+      SetMark(process, ShardId(), 1);
+      ASSERT_OK(writer->Put({Row(3, "b")}));
+      EXPECT_EQ(ReadBack(*writer), "1:base 2:a 3:b");
+    });
+  }
+}
+
+TEST(RetiredAndTakenBack, AWriterAsksOnceForEachVersion) {
+  World world;
+  world.CreateTable(R"([[1, "base"]])");
+  world.Run([&](Process& process) {
+    const auto writer = process.Open(Eager());
+    FlushRows(*writer, R"([[2, "a"]])");
+    const auto asked = [&] {
+      world.Take();
+      EXPECT_EQ(ReadBack(*writer), "1:base 2:a");
+      return world.Take("/manifest/").size();
+    };
+    EXPECT_EQ(asked(), 0u) << "the table is as it was when the writer opened";
+    TakeMarksBack(process);
+    EXPECT_EQ(asked(), 2u);
+    EXPECT_EQ(asked(), 0u);
+  });
+}
+
+// The table was read before others compacted what the shard does not list any more.
+TEST(RetiredAndTakenBack, AWriterOpensFromAnOldVersionOfTheTable) {
+  World world;
+  world.CreateTable("[]");
+  world.Run([&](Process& process) {
+    FlushGenerations(process, {R"([[1, "a"]])"});
+    const auto old = process.Table();
+    Compact(process, AtOnce());
+    const auto writer = Must(ShardWriter::Open(*old, kShard));
+    ASSERT_OK(writer->Put({Row(2, "b")}));
+    EXPECT_EQ(ReadBack(*writer), "1:a 2:b");
+  });
+}
 
 }  // namespace
 }  // namespace javelin::memwal

@@ -197,6 +197,13 @@ arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const
   return committed;
 }
 
+arrow::Result<table::MemWalDetails> DetailsOf(const Dataset& dataset) {
+  ARROW_ASSIGN_OR_RAISE(auto details, table::ReadMemWalDetails(dataset.manifest()));
+  if (!details.has_value())
+    return NotFound("MemWAL is not initialized on {}: there are no shards; initialize it first", dataset.uri());
+  return *std::move(details);
+}
+
 arrow::Status CheckRowsCanMove(const Dataset& dataset) {
   ARROW_RETURN_NOT_OK(file::CheckWritable(dataset.schema()));
   const std::string written = file::ToString(file::DataFileWriteOptions{}.version);

@@ -12,6 +12,10 @@
 #include "javelin/dataset/dataset.h"
 #include "javelin/memwal/writer_options.h"
 
+namespace javelin::table {
+struct MemWalDetails;
+}
+
 namespace javelin::memwal {
 
 struct InitializeOptions {
@@ -36,6 +40,9 @@ struct InitializeOptions {
 // outside [1, 1024], a key type that cannot be hashed, a column named `_tombstone`, SSTables of before without
 // `adopt_sstables`, or of other columns. NotSupported: a column or a version of data files that cannot be written.
 arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const InitializeOptions& options);
+
+// What the table says of its shards. NotFound: MemWAL is not initialized. No request.
+arrow::Result<table::MemWalDetails> DetailsOf(const Dataset& dataset);
 
 // Could rows that shards take move on into the table? NotSupported: its columns or its data files are of a kind that is
 // not written.

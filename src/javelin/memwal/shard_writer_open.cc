@@ -66,6 +66,7 @@ class Opening {
     ARROW_ASSIGN_OR_RAISE(seen_, manifests_->RefreshLatest());
     const Generation next = seen_.has_value() ? seen_->current_generation : Generation(1);
     ARROW_RETURN_NOT_OK(CheckMark(plan_.shard, plan_.compacted_through, next));
+    ARROW_RETURN_NOT_OK(CheckNoGapToBase());
     if (!seen_.has_value() || seen_->writer_epoch == Epoch(0) || seen_->status == ShardStatus::kSealed)
       return arrow::Status::OK();
     ARROW_ASSIGN_OR_RAISE(tip_, log_.DiscoverTip(*seen_));
@@ -75,7 +76,8 @@ class Opening {
 
   arrow::Status Claim() {
     ARROW_ASSIGN_OR_RAISE(manifest_, manifests_->ClaimEpoch(plan_.spec_id, &seen_));
-    state_ = std::make_shared<WriterState>(resources_, manifests_, manifest_, plan_.context->durable);
+    state_ = std::make_shared<WriterState>(resources_, manifests_, manifest_, plan_.context->durable,
+                                           dataset_.version());
     return log_.Hold(manifest_.writer_epoch);
   }
 
@@ -156,6 +158,14 @@ class Opening {
       replayed = ReplayOnce(WalLog::Range::Of(from, end));
     }
     return replayed;
+  }
+
+  // Rows put into a shard with a gap could be neither read nor compacted. The table may be older than the manifest.
+  arrow::Status CheckNoGapToBase() const {
+    if (!seen_.has_value() || CheckNoGap(*seen_, plan_.compacted_through).ok()) return arrow::Status::OK();
+    ARROW_ASSIGN_OR_RAISE(const auto newest, dataset_.CheckoutLatest());
+    ARROW_ASSIGN_OR_RAISE(const auto details, DetailsOf(*newest));
+    return CheckNoGap(*seen_, details.CompactedThrough(plan_.shard));
   }
 
   arrow::Status ReplayOnce(WalLog::Range range) {
@@ -249,17 +259,15 @@ class Opening {
 
 arrow::Result<OpenPlan> OpenPlan::Make(const Dataset& dataset, const std::string& shard_id,
                                        const WriterOptions& options) {
-  ARROW_ASSIGN_OR_RAISE(const auto details, table::ReadMemWalDetails(dataset.manifest()));
-  if (!details.has_value())
-    return NotFound("MemWAL is not initialised on {}; initialise it before opening a writer", dataset.uri());
+  ARROW_ASSIGN_OR_RAISE(const auto details, DetailsOf(dataset));
   OpenPlan plan;
   auto shard = Uuid::Parse(shard_id);
   if (!shard.ok()) return WithContext(shard.status(), "shard_id");
   plan.shard = *shard;
-  ARROW_ASSIGN_OR_RAISE(plan.options, ResolveWriterOptions(options, details->writer_config_defaults));
+  ARROW_ASSIGN_OR_RAISE(plan.options, ResolveWriterOptions(options, details.writer_config_defaults));
   if (!plan.options.enable_memtable)
     return NotSupported("enable_memtable = false (a log without MemTables) is not handled yet");
-  ARROW_ASSIGN_OR_RAISE(plan.spec_id, ResolveSpec(plan.options.shard_spec_id, *details));
+  ARROW_ASSIGN_OR_RAISE(plan.spec_id, ResolveSpec(plan.options.shard_spec_id, details));
   plan.options.shard_spec_id = plan.spec_id;
   plan.limits = {plan.options.max_memtable_size, plan.options.max_unflushed_memtable_bytes,
                  plan.options.max_memtable_rows, plan.options.max_memtable_batches};
@@ -267,8 +275,8 @@ arrow::Result<OpenPlan> OpenPlan::Make(const Dataset& dataset, const std::string
                         MemTableContext::Make(dataset.schema(), dataset.version(), plan.options.durable_write,
                                               std::make_shared<MonotonicCount>()));
   ARROW_RETURN_NOT_OK(CheckRowsCanMove(dataset));
-  plan.compacted_through = details->CompactedThrough(plan.shard);
-  plan.warnings = IndexesLeftOut(dataset, *details);
+  plan.compacted_through = details.CompactedThrough(plan.shard);
+  plan.warnings = IndexesLeftOut(dataset, details);
   return plan;
 }
 

@@ -265,6 +265,9 @@ TEST(ReplayLog, GenerationsThatWereFlushedAreSkipped) {
     ASSERT_OK(committed.Get().status());
   });
   world.Run([&](Process& process) {
+    ReplaceDetails(process, [](table::MemWalDetails& details) {
+      details.compacted_sstables = {{Must(Uuid::Parse(kShard)), Generation(2)}};
+    });
     auto writer = process.Open();
     EXPECT_EQ(ReadBack(*writer), "2:x 3:x");
     EXPECT_EQ(writer->memtable_stats().global_offset, 1u);
@@ -430,7 +433,7 @@ TEST(OpenWriter, NeedsMemWal) {
     const auto with = process.Table();
     const auto entry = *with->manifest().FindIndex(table::kMemWalIndexName);
     ASSERT_OK(with->Commit({.read_version = with->version(), .operation = table::CreateIndex{{}, {entry}}}).status());
-    ExpectRefusedOpen(world, process, ErrorKind::kNotFound, "MemWAL is not initialised");
+    ExpectRefusedOpen(world, process, ErrorKind::kNotFound, "MemWAL is not initialized");
     ExpectGoesOn(*incumbent);
   });
 }
@@ -441,7 +444,7 @@ TEST(OpenWriter, NeedsMemWalOnAFreshTable) {
     auto reader = Must(arrow::RecordBatchReader::Make({}, KeyedSchema()));
     const auto table = Must(Dataset::Write(process.session, kTableUri, *reader));
     const auto before = world.Objects();
-    ExpectError(ShardWriter::Open(*table, kShard).status(), ErrorKind::kNotFound, "MemWAL is not initialised");
+    ExpectError(ShardWriter::Open(*table, kShard).status(), ErrorKind::kNotFound, "MemWAL is not initialized");
     EXPECT_EQ(world.Objects(), before);
   });
 }

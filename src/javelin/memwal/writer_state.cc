@@ -17,9 +17,10 @@ uint64_t ResidentSet::grace_bytes() const {
 }
 
 WriterState::WriterState(Resources resources, std::shared_ptr<ShardManifestStore> manifests, ShardManifest claimed,
-                         std::shared_ptr<MonotonicCount> durable)
+                         std::shared_ptr<MonotonicCount> durable, TableVersion opened_at)
     : resources_(std::move(resources)),
       manifests_(std::move(manifests)),
+      asked_at_(opened_at),
       epoch_(claimed.writer_epoch),
       durable_(std::move(durable)),
       waiters_(*resources_.runtime),

@@ -38,9 +38,9 @@ struct ResidentSet {
 
 class WriterState {
  public:
-  // `claimed`: the manifest version that made the epoch ours.
+  // `claimed`: the manifest version that made the epoch ours. `opened_at`: the version of the base, read before that.
   WriterState(Resources resources, std::shared_ptr<ShardManifestStore> manifests, ShardManifest claimed,
-              std::shared_ptr<MonotonicCount> durable);
+              std::shared_ptr<MonotonicCount> durable, TableVersion opened_at);
 
   Runtime& runtime() const { return *resources_.runtime; }
   const Resources& resources() const { return resources_; }
@@ -50,6 +50,11 @@ class WriterState {
   // The manifest version that this writer wrote last, whatever the store object has seen since (row M10).
   ShardManifest last_commit() const;
   void NoteCommit(const ShardManifest& committed);
+
+  // The version of the base when a view last asked storage for the manifest; at first the one that the writer opened.
+  // Any context.
+  TableVersion asked_at() const { return asked_at_.load(std::memory_order_acquire); }
+  void NoteAsked(TableVersion base) { asked_at_.store(base, std::memory_order_release); }
 
   // Batches in the log, by global number.
   const std::shared_ptr<MonotonicCount>& durable() const { return durable_; }
@@ -93,6 +98,7 @@ class WriterState {
 
   const Resources resources_;
   const std::shared_ptr<ShardManifestStore> manifests_;
+  std::atomic<TableVersion> asked_at_;
   const Epoch epoch_;
   const std::shared_ptr<MonotonicCount> durable_;
   PoisonLatch poison_;

@@ -65,7 +65,7 @@ struct MemWalDetails {
 arrow::Result<MemWalDetails> DecodeMemWalDetails(std::string_view bytes);
 std::string EncodeMemWalDetails(const MemWalDetails& details);
 
-// The table's MemWAL details; nullopt if MemWAL is not initialised. Corruption if the entry does not decode.
+// The table's MemWAL details; nullopt if MemWAL is not initialized. Corruption if the entry does not decode.
 arrow::Result<std::optional<MemWalDetails>> ReadMemWalDetails(const Manifest& manifest);
 
 // A fresh index entry (new UUID) with these details.
