@@ -216,7 +216,7 @@ arrow::Status CheckRowsCanMove(const Dataset& dataset) {
 arrow::Status KeepFieldIds(const Dataset& dataset) {
   if (dataset.manifest().max_allocated_field_id.has_value()) return arrow::Status::OK();
   ARROW_ASSIGN_OR_RAISE(const auto latest, dataset.CheckoutLatest());
-  ARROW_RETURN_NOT_OK(CheckColumnsStay(*latest, NamesOf(dataset.schema()), /*ids_kept=*/false));
+  ARROW_RETURN_NOT_OK(CheckColumnsStaySince(dataset, *latest));
   if (latest->manifest().max_allocated_field_id.has_value()) return arrow::Status::OK();
   table::Transaction transaction;
   transaction.read_version = latest->version();
