@@ -97,7 +97,7 @@ class Assembly {
     for (const SsTableEntry& sstable : sstables) {
       SsTablePlace place{folder_of(sstable), sstable.generation};
       // Most lookups are of what came last: the newest one is opened at once.
-      if (&sstable != &sstables.front() && KeyFilterPays(sstable)) place.filtered_since = folder_of(sstables.back());
+      place.ask_filter = &sstable != &sstables.front() && KeyFilterPays(sstable);
       sstables_.insert(place.folder);
       const size_t number = ahead_->Add(place.folder);
       sources.push_back(MakeSsTableSource(cache_, base_, std::move(place), key_, ahead_, number));

@@ -45,9 +45,7 @@ std::shared_ptr<const query::Source> MakeMemTableSource(MemTableView view);
 struct SsTablePlace {
   std::string folder;
   Generation generation;
-  // Where a lookup may ask the key filter first: folder of the oldest SSTable of the shard that is read, by which it is
-  // found out what key the filter is of.
-  std::optional<std::string> filtered_since = {};
+  bool ask_filter = false;  // a lookup reads the key filter first
 };
 
 // True if a lookup saves requests and memory where the key filter of this SSTable says no: reading its keys costs more

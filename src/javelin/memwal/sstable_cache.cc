@@ -2,6 +2,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/dataset/file_blocks.h"
+#include "javelin/table/versions.h"
 
 namespace javelin::memwal {
 
@@ -9,7 +10,8 @@ SsTableCache::SsTableCache(Resources resources, std::shared_ptr<BlockCache> bloc
     : resources_(std::move(resources)),
       blocks_(std::move(blocks)),
       tables_(*resources_.runtime, static_cast<uint64_t>(resources_.memory->limit()) / 4),
-      filters_(*resources_.runtime, static_cast<uint64_t>(resources_.memory->limit()) / 64) {}
+      filters_(*resources_.runtime, static_cast<uint64_t>(resources_.memory->limit()) / 64),
+      written_keys_(*resources_.runtime, static_cast<uint64_t>(resources_.memory->limit()) / 64) {}
 
 std::shared_ptr<SsTableCache> SsTableCache::Of(Session& session) {
   const auto blocks = FileBlocks(session);  // a part cannot be made while another one is
@@ -28,8 +30,11 @@ std::shared_ptr<const SsTable> SsTableCache::Find(const std::shared_ptr<ObjectSt
   return tables_.Find(store, folder);
 }
 
+namespace {
+constexpr uint64_t kEntryBytes = 512;  // of a cache, or of a field, about
+}
+
 uint64_t SsTableCache::Filter::memory_bytes() const {
-  constexpr uint64_t kEntryBytes = 512;  // of the cache, about
   return kEntryBytes + (bloom == nullptr ? 0 : index::BloomFilter::kDefaultBytes);
 }
 
@@ -48,6 +53,23 @@ arrow::Result<std::shared_ptr<const SsTableCache::Filter>> SsTableCache::ReadFil
   ARROW_ASSIGN_OR_RAISE(auto bloom, index::BloomFilter::FromBytes(*tail.bytes));
   if (bloom.HasEmptyPage()) return std::make_shared<const Filter>();
   return std::make_shared<const Filter>(Filter{std::make_shared<const index::BloomFilter>(std::move(bloom))});
+}
+
+uint64_t SsTableCache::Key::memory_bytes() const { return kEntryBytes * (1 + fields.size()); }
+
+arrow::Result<std::shared_ptr<const SsTableCache::Key>> SsTableCache::GetKey(const std::shared_ptr<ObjectStore>& store,
+                                                                             const std::string& folder) {
+  return written_keys_.Get(store, folder, [&]() -> arrow::Result<std::shared_ptr<const Key>> {
+    Key key;
+    if (const auto table = tables_.Find(store, folder)) {
+      for (const file::Field* field : table->schema().PrimaryKey()) key.fields.push_back(*field);
+    } else {
+      const StoreLocation place{store, folder, store->Describe(folder)};
+      ARROW_ASSIGN_OR_RAISE(const auto loaded, table::LoadVersion(place, table::ManifestName{TableVersion(1)}));
+      for (const file::Field* field : loaded.manifest->schema.PrimaryKey()) key.fields.push_back(*field);
+    }
+    return std::make_shared<const Key>(std::move(key));
+  });
 }
 
 }  // namespace javelin::memwal

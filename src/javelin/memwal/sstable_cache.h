@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <arrow/result.h>
 
@@ -17,7 +18,8 @@ namespace javelin::memwal {
 
 class SsTableCache final : public SessionPart {
  public:
-  // A quarter of the memory limit is for SSTables and their keys, a 64th for filters; `blocks` has a share of its own.
+  // A quarter of the memory limit is for SSTables and their keys, a 64th each for filters and for what key they are of;
+  // `blocks` has a share of its own.
   SsTableCache(Resources resources, std::shared_ptr<BlockCache> blocks);
   static std::shared_ptr<SsTableCache> Of(Session& session);
 
@@ -32,8 +34,19 @@ class SsTableCache final : public SessionPart {
   arrow::Result<std::shared_ptr<const index::BloomFilter>> GetFilter(const std::shared_ptr<ObjectStore>& store,
                                                                      const std::string& folder);
 
+  // The primary key under which the SSTable in that folder was written, and so what its filter is of; one request if
+  // that is not here. Errors as of SsTable::Open, without the folder. Contexts T, S.
+  struct Key {
+    std::vector<file::Field> fields;  // in key order
+    uint64_t memory_bytes() const;
+  };
+  arrow::Result<std::shared_ptr<const Key>> GetKey(const std::shared_ptr<ObjectStore>& store,
+                                                   const std::string& folder);
+
   // Of what is kept.
-  uint64_t memory_bytes() const { return tables_.memory_bytes() + filters_.memory_bytes(); }
+  uint64_t memory_bytes() const {
+    return tables_.memory_bytes() + filters_.memory_bytes() + written_keys_.memory_bytes();
+  }
 
  private:
   struct Filter {
@@ -46,6 +59,7 @@ class SsTableCache final : public SessionPart {
   const std::shared_ptr<BlockCache> blocks_;
   ObjectCache<const SsTable> tables_;
   ObjectCache<const Filter> filters_;
+  ObjectCache<const Key> written_keys_;
 };
 
 }  // namespace javelin::memwal

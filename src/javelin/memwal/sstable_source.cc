@@ -98,34 +98,33 @@ class SsTableSource final : public query::Source {
   }
 
   // True: the SSTable has none of these keys, as its filter says. Only of keys that the released peer hashes too: of
-  // others a filter that it wrote says nothing.
+  // others a filter that it wrote says nothing. Nor does a filter say of which columns it is, and the table's key may
+  // be another one by now, or again what it was before: what the SSTable's manifest says of it counts.
   arrow::Result<bool> FilterSaysNone(std::span<const index::HashedKey> keys) const {
-    if (!place_.filtered_since.has_value() || key_.empty() || keys.size() > kMostFilteredKeys) return false;
+    if (!place_.ask_filter || key_.empty() || keys.size() > kMostFilteredKeys) return false;
     const TablePtr known = cache_->Find(store(), place_.folder);
     if (known != nullptr && known->KnownKeys() != nullptr) return false;  // which say it exactly
     std::vector<std::shared_ptr<arrow::DataType>> types;
     for (const file::Field& field : key_) types.push_back(field.type);
     ARROW_ASSIGN_OR_RAISE(const auto hasher, index::KeyHasher::Make(std::move(types)));
     if (!hasher.SharedWithPeer()) return false;
-    ARROW_ASSIGN_OR_RAISE(const bool same_key, FilterIsOfThisKey());
-    if (!same_key) return false;
     ARROW_ASSIGN_OR_RAISE(const auto filter, cache_->GetFilter(store(), place_.folder));
     if (filter == nullptr) return false;
     for (const index::HashedKey& key : keys) {
       ARROW_ASSIGN_OR_RAISE(const uint64_t hash, hasher.HashEncoded(key.bytes));
       if (filter->MayContain(hash)) return false;
     }
-    return true;
+    return FilterIsOfThisKey();
   }
 
-  // A filter does not say of which columns it is, and the table's key may be another one by now. A key that was given
-  // up does not come back: its column has to be dropped first. So if the oldest SSTable was written under the key of
-  // today, all were. One that is gone by now proves nothing.
+  // What keeps the manifest from being read keeps the SSTable from being opened, which says it better.
   arrow::Result<bool> FilterIsOfThisKey() const {
-    const auto oldest = cache_->Get(store(), *place_.filtered_since);
-    if (HasKind(oldest.status(), ErrorKind::kNotFound)) return false;
-    ARROW_RETURN_NOT_OK(oldest);
-    return (*oldest)->CheckKey(key_).ok() && (*oldest)->CheckColumns(*base_).ok();
+    const auto written = cache_->GetKey(store(), place_.folder);
+    if (!written.ok()) return false;
+    return std::equal(key_.begin(), key_.end(), (*written)->fields.begin(), (*written)->fields.end(),
+                      [](const file::Field& now, const file::Field& then) {
+                        return now.id == then.id && now.name == then.name && now.type->Equals(then.type);
+                      });
   }
 
   // The keys are read only where they decide something: deletions and what newer sources hide. Without a key there is
