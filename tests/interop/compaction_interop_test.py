@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import javelin
+from javelin import errors
 from peer import Peer
 from shard_interop_test import SCHEMA, by_id, expect, made_by_peer, made_by_us, our_scan, our_writer, peer_scan, peer_writer, rows
 
@@ -172,6 +173,51 @@ def test_a_running_writer_of_the_peer_goes_on_beside_our_compaction(tmp_path, pe
     assert fresh(uri) == expected
     assert javelin.dataset(uri).compact_shards()["shards"][0]["generations"] == [2]
     assert peer_base(peer, uri) == expected
+
+
+def expect_gap(call, shard, generation):
+    with pytest.raises(errors.Corruption) as refused:
+        call()
+    assert refused.value.fields["shard"] == shard
+    assert refused.value.fields["generation"] == str(generation)
+
+
+@pytest.mark.parametrize("live", [False, True], ids=["no writer", "a writer of ours"])
+def test_the_peer_restores_the_table_to_before_a_compaction(tmp_path, peer, shard, live):
+    """The rows are in the version that was left only, and no answer may go without them."""
+    uri = made_by_us(tmp_path)
+    writer = our_writer(uri, shard) if live else None
+    if live:
+        writer.put(rows(2, 4, tag="a"))
+        writer.flush()
+    else:
+        flushed_by_us(uri, shard, rows(2, 4, tag="a"))
+    before = javelin.dataset(uri).version
+    assert javelin.dataset(uri, session=javelin.Session()).compact_shards(retired_grace=0)["shards"][0]["retired"] == [1]
+    compacted = javelin.dataset(uri, session=javelin.Session()).version
+    peer.run("lance.dataset(uri, version=before).restore()", uri=uri, before=before)
+    expect_gap(lambda: fresh(uri), shard, 1)
+    expect_gap(lambda: javelin.dataset(uri).fresh().get([4]), shard, 1)
+    expect_gap(lambda: javelin.dataset(uri).compact_shards(), shard, 1)
+    if live:
+        expect_gap(lambda: writer.lsm_scanner().to_table(), shard, 1)
+        writer.put(rows(5, tag="b"))
+        writer.close()
+    expect_gap(lambda: our_writer(uri, shard), shard, 1)
+
+    # Forward again, the rows are there; whoever wants the table without them says so.
+    peer.run("lance.dataset(uri, version=compacted).restore()", uri=uri, compacted=compacted)
+    whole = {**expect(1, 3), **expect(2, 4, tag="a"), **(expect(5, tag="b") if live else {})}
+    assert fresh(uri) == whole
+    peer.run("lance.dataset(uri, version=before).restore(); lance.dataset(uri).drop_index('__lance_mem_wal')",
+             uri=uri, before=before)
+    javelin.dataset(uri).initialize_mem_wal(unsharded=True, adopt_sstables=True)
+    left = {**expect(1, 2, 3), **(expect(5, tag="b") if live else {})}
+    assert fresh(uri) == left
+    with our_writer(uri, shard) as again:
+        again.put(rows(6, tag="c"))
+    javelin.dataset(uri).compact_shards()
+    assert peer_base(peer, uri) == {**left, **expect(6, tag="c")}
 
 
 def peer_changes_base(peer, uri, chance, model, pending):
