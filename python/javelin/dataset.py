@@ -383,6 +383,9 @@ class LanceDataset:
         javelin.errors.InvalidInput
             Already initialised; no such column or index; a column or key type that cannot be used; two ways of sharding or half
             of one; a column named ``_tombstone``; a shard lists SSTables from before, and `adopt_sstables` is not set.
+        javelin.errors.NotSupported
+            `enable_memtable` is False: no writer could be opened (see :meth:`mem_wal_writer`); a column or a version of data
+            files that cannot be written.
         """
         defaults = _given(locals(), _STORED_WRITER_OPTIONS)
         self._core = _core.initialize_mem_wal(

@@ -120,6 +120,25 @@ TEST(BadInput, DamageInStorageNamesTheObjectAndWhatToDo) {
               "manifest version 1 of " + shard, "restore the object");
 }
 
+// The peer can store that its writers have no MemTables; one here that is told otherwise works.
+TEST(BadInput, AStoredDefaultThatNoWriterHereFollowsIsNamed) {
+  World world;
+  world.CreateTable();
+  world.Run([&](Process& process) {
+    ReplaceDetails(process, [](table::MemWalDetails& details) {
+      details.writer_config_defaults = {{"enable_memtable", "false"}, {"durable_write", "true"}};
+    });
+    const auto before = world.Objects();
+    ExpectError(process.TryOpen().status(), ErrorKind::kNotSupported, "enable_memtable");
+    EXPECT_EQ(world.Objects(), before);
+    WriterOptions options;
+    options.enable_memtable = true;
+    const auto writer = Must(process.TryOpen(options));
+    ASSERT_OK(writer->Put({Row(1, "a")}));
+    EXPECT_EQ(ReadBack(*writer), "1:a");
+  });
+}
+
 TEST(BadInput, AnUnknownFileVersionNamesTheFileAndWhatToDo) {
   std::string file;
   const auto set_version = [&](uint16_t major, uint16_t minor) {

@@ -106,6 +106,11 @@ arrow::Result<std::map<std::string, std::string>> StoredDefaults(const WriterOpt
   if (options.shard_spec_id.has_value())
     return InvalidInput("shard_spec_id belongs to one writer; it cannot be a default of the table");
   ARROW_ASSIGN_OR_RAISE(ResolvedWriterOptions resolved, ResolveWriterOptions(options, {}));
+  if (!resolved.enable_memtable) {
+    return NotSupported(
+        "enable_memtable = false cannot be a default of the table: no writer here works without MemTables yet, so none "
+        "could be opened; leave enable_memtable out or set it to true");
+  }
   return ToStoredDefaults(resolved);
 }
 
@@ -179,8 +184,8 @@ arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const
   if (options.maintained_indexes) {
     ARROW_ASSIGN_OR_RAISE(details.maintained_indexes, CheckMaintained(manifest, *options.maintained_indexes));
   }
-  ARROW_ASSIGN_OR_RAISE(details.compacted_sstables, FlushedBefore(dataset, options.adopt_sstables));
   ARROW_ASSIGN_OR_RAISE(details.writer_config_defaults, StoredDefaults(options.writer_defaults));
+  ARROW_ASSIGN_OR_RAISE(details.compacted_sstables, FlushedBefore(dataset, options.adopt_sstables));
 
   Runtime& runtime = dataset.session()->runtime();
   auto uuid = table::Uuid::Random(runtime.Random(), runtime.Random());

@@ -38,7 +38,8 @@ struct InitializeOptions {
 //
 // InvalidInput: already initialised, no such column or index, unusable type, two modes, half of bucket, num_buckets
 // outside [1, 1024], a key type that cannot be hashed, a column named `_tombstone`, SSTables of before without
-// `adopt_sstables`, or of other columns. NotSupported: a column or a version of data files that cannot be written.
+// `adopt_sstables`, or of other columns. NotSupported: a column or a version of data files that cannot be written;
+// writers without MemTables by default. Nothing was changed.
 arrow::Result<std::shared_ptr<Dataset>> Initialize(const Dataset& dataset, const InitializeOptions& options);
 
 // What the table says of its shards. NotFound: MemWAL is not initialized. No request.

@@ -176,6 +176,20 @@ TEST(Initialize, RefusesBadInputAndCommitsNothing) {
   refused(MakeTable(arrow::schema({arrow::field("_tombstone", arrow::boolean(), false)})), any, "_tombstone");
 }
 
+// No writer could be opened on it.
+TEST(Initialize, RefusesWritersWithoutMemTablesAndCommitsNothing) {
+  const auto dataset = MakeTable();
+  InitializeOptions options;
+  options.writer_defaults.enable_memtable = false;
+  EXPECT_KIND(kNotSupported, "enable_memtable", Initialize(*dataset, options).status());
+  EXPECT_EQ(dataset->CheckoutLatest().ValueOrDie()->version(), dataset->version());
+  options.writer_defaults.max_memtable_rows = 0;
+  EXPECT_KIND(kInvalidInput, "max_memtable_rows", Initialize(*dataset, options).status());
+  options.writer_defaults = {.enable_memtable = true};
+  EXPECT_EQ(DetailsOf(*Initialize(*dataset, options).ValueOrDie()).writer_config_defaults.at("enable_memtable"),
+            "true");
+}
+
 // Rows of such a table could be put and never leave memory.
 TEST(Initialize, RefusesColumnsThatCannotBeWrittenAndCommitsNothing) {
   auto dataset = MakeForeignTable(NestedSchema());
