@@ -16,6 +16,11 @@ ColumnNames NamesOf(const file::Schema& schema) {
   return names;
 }
 
+bool HaveColumnLeft(const file::Schema& table, const ColumnNames& written) {
+  return written.empty() || std::any_of(written.begin(), written.end(),
+                                        [&](const auto& column) { return table.FindById(column.first) != nullptr; });
+}
+
 namespace {
 
 // Whose columns they are, and what may be done where nobody can say what became of them.
@@ -28,7 +33,8 @@ struct Asked {
 };
 
 // The columns whose name is not that of the table's version, followed down from the newest version of all: the rows may
-// be older or newer than that version.
+// be older or newer than that version. Of rows that have no column left one column is followed: where it was dropped,
+// the rows are the table's still, each of nothing but nulls.
 class Renamed {
  public:
   Renamed(const Dataset& table, const Asked& asked) : table_(table), asked_(asked) {
@@ -36,17 +42,25 @@ class Renamed {
       const file::Field* today = table.schema().FindById(id);
       if (today != nullptr && today->name != name) pending_.push_back({id, name, table.version()});
     }
+    if (HaveColumnLeft(table.schema(), asked.names)) return;
+    const auto& [id, name] = *asked.names.begin();
+    pending_.push_back({id, name, table.version(), /*dropped=*/true});
   }
   bool settled() const { return pending_.empty(); }
-  arrow::Status Unsure(const std::string& why) const { return TellNot(pending_[0], why, asked_.way_on); }
+  // That ids were kept says what is renamed, not that there was no overwrite.
+  arrow::Status EndOfHistory(const std::string& why) const {
+    const Column& column = pending_[0];
+    if (asked_.ids_kept && !column.dropped) return arrow::Status::OK();
+    return TellNot(column, why, column.dropped ? asked_.way_on_overwritten : asked_.way_on);
+  }
 
   // Between the version of the table and the one with the name of then there must be none without the column.
   arrow::Status Visit(const table::Manifest& version) {
     for (auto column = pending_.begin(); column != pending_.end();) {
       const file::Field* field = version.schema.FindById(column->id);
-      if (field == nullptr && IsBetween(*column, version.version))
+      if (field == nullptr && !column->dropped && IsBetween(*column, version.version))
         return TellNot(*column, fmt::format("version {} has no such column", version.version), asked_.way_on);
-      column->found = column->found || (field != nullptr && field->name == column->name);
+      column->found = column->found || (field != nullptr && (column->dropped || field->name == column->name));
       column = column->found && version.version <= column->until ? pending_.erase(column) : std::next(column);
     }
     return arrow::Status::OK();
@@ -64,8 +78,7 @@ class Renamed {
     const auto done = CommitOf(version);
     if (!HasKind(done.status(), ErrorKind::kNotFound)) ARROW_RETURN_NOT_OK(done);
     if (!done.ok() || std::holds_alternative<table::UnknownOperation>(done->operation)) {
-      if (asked_.ids_kept) return arrow::Status::OK();
-      return TellNot(*between[0], fmt::format("nothing says what version {} did", number), asked_.way_on);
+      return EndOfHistory(fmt::format("nothing says what version {} did", number));
     }
     if (std::holds_alternative<table::Overwrite>(done->operation))
       return TellNot(*between[0], fmt::format("version {} overwrote the table", number), asked_.way_on_overwritten);
@@ -80,6 +93,7 @@ class Renamed {
     FieldId id;
     std::string name;    // of then
     TableVersion until;  // to be followed down to here, whatever is found above
+    bool dropped = false;
     bool found = false;
   };
 
@@ -100,6 +114,10 @@ class Renamed {
     return column.found || version <= table_.version();
   }
   arrow::Status TellNot(const Column& column, const std::string& why, const std::string& way_on) const {
+    if (column.dropped) {
+      return NotSupported("column '{}' is not in the table any more, nor is any other that there was {}, and {}; {}",
+                          column.name, asked_.when, why, way_on);
+    }
     return NotSupported("field id {} was column '{}' {} and is column '{}' now, but {}; {}", column.id, column.name,
                         asked_.when, table_.schema().FindById(column.id)->name, why, way_on);
   }
@@ -121,8 +139,7 @@ arrow::Status Check(const Dataset& table, const Asked& asked) {
     auto older =
         number == TableVersion(1) ? NotFound("no version is older") : table::LoadVersion(table.location(), name);
     if (HasKind(older.status(), ErrorKind::kNotFound)) {
-      if (asked.ids_kept) return arrow::Status::OK();
-      return renamed.Unsure(fmt::format("the versions before {} are gone", number));
+      return renamed.EndOfHistory(fmt::format("the versions before {} are gone", number));
     }
     ARROW_RETURN_NOT_OK(older);
     ARROW_RETURN_NOT_OK(renamed.GoBelow(version, *older->manifest));

@@ -17,9 +17,12 @@ namespace javelin::memwal {
 // Names of the columns that some rows were written under.
 using ColumnNames = std::map<FieldId, std::string>;
 ColumnNames NamesOf(const file::Schema& schema);
+// False: the table has none of them, by id. Rows without a key are as likely those of a table that was overwritten.
+bool HaveColumnLeft(const file::Schema& table, const ColumnNames& written);
 
 // OK if every column that rows of a shard were written under is the same in `table`, is gone from it, or was renamed.
-// Where a name has changed, reads versions, newest first, and only as far back as it takes. Blocks; contexts T, S.
+// Where a name has changed, or all are gone, reads versions, newest first, and only as far back as it takes. Blocks;
+// contexts T, S.
 //
 // NotSupported: the id was given again, by an overwrite of the table too, or the versions that would tell are cleaned
 // away. Where every column has the name of before, nothing is noticed: not that another library dropped one and added

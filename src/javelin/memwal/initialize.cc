@@ -132,6 +132,13 @@ arrow::Status CheckAdoptable(const Dataset& dataset, const Uuid& shard, const Ss
                      entry.path, shard.ToString(), then.name, dataset.uri()),
         "shard", shard.ToString());
   }
+  if (!HaveColumnLeft(dataset.schema(), NamesOf(sstable->schema()))) {
+    return WithField(
+        InvalidInput("SSTable {} of shard {} has no column that {} has now; its rows cannot be taken over, "
+                     "remove the shard's folder",
+                     entry.path, shard.ToString(), dataset.uri()),
+        "shard", shard.ToString());
+  }
   std::vector<file::Field> key;
   for (const file::Field* field : dataset.schema().PrimaryKey()) key.push_back(*field);
   return sstable->CheckKey(key);

@@ -10,6 +10,7 @@
 #include "javelin/file/array_shape.h"
 #include "javelin/file/schema_align.h"
 #include "javelin/index/key_encoding.h"
+#include "javelin/memwal/column_history.h"
 
 namespace javelin::memwal {
 
@@ -123,6 +124,8 @@ arrow::Status ShardSchemas::CheckSuccessor(const ShardSchemas& next) const {
   if (ids(*this) != ids(next)) {
     return InvalidInput("the primary key of the table was changed; rows of this shard are known by the old one");
   }
+  if (!HaveColumnLeft(next.storage_fields_, NamesOf(storage_fields_)))
+    return InvalidInput("no column of the table is left of those that rows of this shard have");
   for (int i = 0; i < next.logical_->num_fields(); ++i) {
     if (next.logical_->field(i)->nullable()) continue;
     const file::Field* before = storage_fields_.FindById(next.storage_fields_.fields()[i].id);
