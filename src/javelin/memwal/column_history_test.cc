@@ -212,5 +212,61 @@ TEST(ColumnHistory, RowsOfATableThatWasOverwrittenAreNotShown) {
   }
 }
 
+// Without a key, and where every column has another id, rows of before would come out as rows of nothing but nulls.
+class RowsWithoutAKey : public testing::TestWithParam<std::string> {
+ protected:
+  // A row that lies where the parameter says; then all columns are others, by that transaction.
+  void Make(const std::string& transaction, const std::function<void(Process&, ShardWriter&)>& then) {
+    world_.CreateTable("[]", {}, KeylessSchema());
+    world_.Run([&](Process& process) {
+      const auto writer = process.Open(Eager());
+      ASSERT_OK(writer->Put({Row(1, "before")}));
+      if (GetParam() == "sstable") ASSERT_OK(writer->Flush());
+      if (GetParam() != "memory") writer->Abort();
+      const PutRequest version = NextVersion(
+          *process.Table(),
+          [&](table::Manifest& manifest) {
+            manifest.schema = {{Column("x", 2, arrow::int64()), Column("y", 3, arrow::utf8())}, {}};
+            manifest.indices = {table::Reissued(manifest.indices.at(0), table::Uuid::Random(9, 9), 5, 1)};
+          },
+          transaction);
+      ASSERT_OK(world_.store->raw().PutIfAbsent(version.key, version.bytes));
+      then(process, *writer);
+    });
+  }
+  World world_;
+};
+
+TEST_P(RowsWithoutAKey, AreNotThoseOfATableThatOverwroteTheirs) {
+  Make(kOverwrite, [&](Process& process, ShardWriter& writer) {
+    const auto table = process.Table();
+    if (GetParam() == "memory") {
+      ExpectError(FreshView::Open(*table).status(), ErrorKind::kNotSupported, "none of the columns");
+      ExpectError(writer.Evolve().status(), ErrorKind::kInvalidInput, "no column");
+      writer.Abort();
+    }
+    if (GetParam() != "sstable") {
+      ExpectError(ShardWriter::Open(*table, kShard, Eager()).status(), ErrorKind::kNotSupported, "overwrote the table");
+      return;
+    }
+    const auto view = Must(FreshView::Open(*table));
+    ExpectError(Must(view->Scan())->ToTable().status(), ErrorKind::kNotSupported, "overwrote the table");
+    ExpectError(CompactShards(*table).status(), ErrorKind::kNotSupported, "overwrote the table");
+  });
+}
+
+TEST_P(RowsWithoutAKey, AreRowsStillWhereTheirColumnsWereDropped) {
+  Make(std::string("\x12\x01x\xea\x06\x02\x10\x01", 8), [&](Process& process, ShardWriter& writer) {
+    if (GetParam() == "memory") writer.Abort();
+    if (GetParam() != "sstable") ASSERT_OK(process.Open(Eager())->Close());
+    EXPECT_EQ(process.Fresh(), "null:null");
+    Compact(process);
+    EXPECT_EQ(Base(process), "null:null");
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(In, RowsWithoutAKey, testing::Values("memory", "log", "sstable"),
+                         [](const auto& tested) { return tested.param; });
+
 }  // namespace
 }  // namespace javelin::memwal

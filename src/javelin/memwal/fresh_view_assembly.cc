@@ -1,5 +1,6 @@
 // What the parts of a view fold into.
 #include "javelin/base/error.h"
+#include "javelin/memwal/column_history.h"
 #include "javelin/memwal/fresh_view_internal.h"
 #include "javelin/memwal/sources_internal.h"
 
@@ -20,6 +21,9 @@ arrow::Status CheckKeys(const ViewParts& parts, const std::vector<file::Field>& 
       if (!same)
         return NotSupported("the primary key of {} was changed while shard {} has a writer", parts.base->uri(),
                             memory.shard.ToString());
+      if (!HaveColumnLeft(parts.base->schema(), NamesOf(schemas.storage_fields())))
+        return NotSupported("{} has none of the columns any more that shard {} has a writer for; close the writer",
+                            parts.base->uri(), memory.shard.ToString());
     }
   }
   return arrow::Status::OK();

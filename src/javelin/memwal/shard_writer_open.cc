@@ -76,8 +76,8 @@ class Opening {
 
   arrow::Status Claim() {
     ARROW_ASSIGN_OR_RAISE(manifest_, manifests_->ClaimEpoch(plan_.spec_id, &seen_));
-    state_ = std::make_shared<WriterState>(resources_, manifests_, manifest_, plan_.context->durable,
-                                           dataset_.version());
+    state_ =
+        std::make_shared<WriterState>(resources_, manifests_, manifest_, plan_.context->durable, dataset_.version());
     return log_.Hold(manifest_.writer_epoch);
   }
 
@@ -188,11 +188,16 @@ class Opening {
   // A column of an entry that the table does not have was dropped, or the table was opened before it was added: the
   // newest version tells. Leaves the context to begin anew with in `newer_`.
   arrow::Status CheckColumnsKnown(const arrow::Schema& entry) {
+    std::optional<std::pair<FieldId, std::string>> gone;
+    bool all_gone = true;
     for (const auto& field : entry.fields()) {
       const auto id = file::FieldIdOf(*field);
-      if (!id.has_value() || field->name() == kTombstoneColumn || dropped_.contains(*id)) continue;
+      if (!id.has_value() || field->name() == kTombstoneColumn) continue;
+      if (!gone.has_value()) gone.emplace(*id, field->name());
+      if (dropped_.contains(*id)) continue;
       if (const auto* known = plan_.context->schemas->storage_fields().FindById(*id); known != nullptr) {
-        if (known->name != field->name()) ARROW_RETURN_NOT_OK(CheckRenamed(*id, field->name()));
+        all_gone = false;
+        if (known->name != field->name()) ARROW_RETURN_NOT_OK(CheckColumnStays(*id, field->name()));
         continue;
       }
       ARROW_ASSIGN_OR_RAISE(const auto newest, dataset_.CheckoutLatest());
@@ -205,14 +210,15 @@ class Opening {
       newest_ = newest;
       return arrow::Status::Cancelled("the replay begins anew with version ", newest->version().value());
     }
-    return arrow::Status::OK();
+    return gone.has_value() && all_gone ? CheckColumnStays(gone->first, gone->second) : arrow::Status::OK();
   }
 
-  arrow::Status CheckRenamed(FieldId id, const std::string& name) {
-    if (renamed_.contains({id, name})) return arrow::Status::OK();
+  // Of one that has another name now, or of one of an entry that has no column left.
+  arrow::Status CheckColumnStays(FieldId id, const std::string& name) {
+    if (checked_.contains({id, name})) return arrow::Status::OK();
     // Who wrote an entry, and whether the table kept its ids by then, nobody can tell.
     ARROW_RETURN_NOT_OK(CheckColumnsStay(newest_ == nullptr ? dataset_ : *newest_, {{id, name}}, /*ids_kept=*/false));
-    renamed_.emplace(id, name);
+    checked_.emplace(id, name);
     return arrow::Status::OK();
   }
 
@@ -249,7 +255,7 @@ class Opening {
   std::optional<WalPosition> checked_only_from_;       // before the claim: what is not in memory starts here
   std::optional<Flush> flush_;                         // once claimed
   std::set<FieldId> dropped_;                          // columns of entries that the newest version does not have
-  std::set<std::pair<FieldId, std::string>> renamed_;  // columns of entries that have other names now
+  std::set<std::pair<FieldId, std::string>> checked_;  // columns of entries that stay as CheckColumnStays asks
   std::shared_ptr<const Dataset> newest_;              // which the context was made of, if not of dataset_
   std::shared_ptr<const MemTableContext> newer_;       // set: the replay ended to begin anew with this
   WalPosition next_;
