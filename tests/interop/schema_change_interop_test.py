@@ -535,3 +535,21 @@ def test_a_dataset_from_before_a_rename_whose_versions_are_gone(tmp_path, peer, 
     old.checkout_latest()
     with old.mem_wal_writer(shard) as writer:
         assert writer.schema.names == ["id", "words", "score"]
+
+
+def test_rows_without_a_key_are_not_rows_of_nulls_of_the_table_that_overwrote_theirs(tmp_path, peer, shard):
+    """All columns have new ids then. The peer is asked for nothing: it does not scan shards without a key."""
+    uri = str(tmp_path / "t.lance")
+    before, after = pa.schema([("a", pa.int64())]), pa.schema([("x", pa.int64())])
+    javelin.write_dataset(before.empty_table(), uri).initialize_mem_wal(unsharded=True)
+    with javelin.dataset(uri).mem_wal_writer(shard) as writer:
+        writer.put([{"a": 1}])
+    peer.run("ds = lance.write_dataset(pa.Table.from_pylist([{'x': 5}], schema=schema), uri, mode='overwrite')", uri=uri, schema=after)
+    with pytest.raises(errors.InvalidInput, match="has no column that"):
+        javelin.dataset(uri).initialize_mem_wal(unsharded=True, adopt_sstables=True)
+    peer.run("ds.initialize_mem_wal(unsharded=True)")
+    table = javelin.dataset(uri)
+    for ask in (lambda: table.fresh().to_table(), lambda: table.fresh().count_rows(), lambda: table.compact_shards()):
+        with pytest.raises(errors.NotSupported, match="overwrote the table"):
+            ask()
+    assert table.to_table().to_pylist() == [{"x": 5}]
