@@ -568,7 +568,7 @@ class LanceDataset:
         Raises :class:`javelin.errors.NotSupported` if this object was opened at an older version by its number (shards have no
         history: :meth:`checkout_latest` first), or if the columns or the key of the table were changed in a way that a writer of
         this session cannot follow; :class:`javelin.errors.Corruption` if the table says it holds more of a shard than was ever
-        flushed; and :class:`javelin.errors.Fenced` if one has failed or was overtaken; close it to read on.
+        flushed, or less than what the shard let go of (as after a restore); and :class:`javelin.errors.Fenced` if one has failed or was overtaken; close it to read on.
         A view is one moment. One whose SSTables were compacted and collected before it answered anything is taken anew; after its
         first answer, reading what is gone raises :class:`javelin.errors.NotFound`: take a new view.
         """

@@ -367,6 +367,16 @@ def test_older_data_files_are_read_and_not_appended_to(ours, theirs, version):
     assert ours.versions() == [1, 2]
 
 
+def test_legacy_data_files_are_refused(ours, theirs):
+    """They name no columns, which else means that a column was added later and is null."""
+    theirs.write(rows(0, 5), data_storage_version="legacy")
+    for read in (ours.scan, lambda: ours.take([0, 3])):
+        with pytest.raises(Failure) as refused:
+            read()
+        assert refused.value.kind == "NotSupported"
+        assert "0.1" in refused.value.message
+
+
 def test_a_shallow_clone_reads_its_source(ours, theirs, tool, tmp_path):
     theirs.write(rows(0, 40), max_rows_per_file=15)
     theirs.run("ds.delete('id = 7')")

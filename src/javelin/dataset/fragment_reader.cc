@@ -50,7 +50,14 @@ struct FragmentReader::Planner {
   std::vector<Source> files = {};
 
   arrow::Status Run() {
-    for (const table::DataFile& file : fragment.files) files.push_back({file, ColumnsOf(file), {}, {}, {}, nullptr});
+    for (const table::DataFile& file : fragment.files) {
+      // A legacy file names no columns, and would never be opened: all of it would read as null.
+      if (const auto readable = file::ReadableVersion(file.version); !readable.ok()) {
+        return WithContext(readable.status(), fmt::format("data file '{}' of fragment {} of '{}'", file.path,
+                                                          fragment.id, reader.table_->location.uri));
+      }
+      files.push_back({file, ColumnsOf(file), {}, {}, {}, nullptr});
+    }
     const auto& columns = reader.projection_.columns();
     reader.missing_.resize(columns.size());
     for (size_t position = 0; position < columns.size(); ++position) {

@@ -27,17 +27,6 @@ struct Footer {
   FileVersion version;
 };
 
-arrow::Result<FileVersion> CheckVersion(uint16_t major, uint16_t minor) {
-  if ((major == 0 && minor == 3) || (major == 2 && minor == 0)) return FileVersion{2, 0};
-  if (major == 2 && (minor == 1 || minor == 2)) return FileVersion{major, minor};
-  if (major == 0 && minor < 3)
-    return NotSupported("the file has the legacy version 0.1; rewrite it as 2.0, 2.1 or 2.2");
-  return NotSupported(
-      "the file has version {}.{}, which is not known here; rewrite it as 2.0, 2.1 or 2.2, or read it with a newer "
-      "version of this library",
-      major, minor);
-}
-
 arrow::Result<Footer> ParseFooter(Bytes tail, uint64_t file_size) {
   if (tail.size() < kFooterBytes) return Corruption("the file has only {} bytes", file_size);
   const uint8_t* bytes = tail.data() + tail.size() - kFooterBytes;
@@ -49,7 +38,7 @@ arrow::Result<Footer> ParseFooter(Bytes tail, uint64_t file_size) {
   footer.buffer_table = LoadAt<uint64_t>(bytes + 16);
   footer.num_buffers = LoadAt<uint32_t>(bytes + 24);
   footer.num_columns = LoadAt<uint32_t>(bytes + 28);
-  ARROW_ASSIGN_OR_RAISE(footer.version, CheckVersion(LoadAt<uint16_t>(bytes + 32), LoadAt<uint16_t>(bytes + 34)));
+  ARROW_ASSIGN_OR_RAISE(footer.version, ReadableVersion({LoadAt<uint16_t>(bytes + 32), LoadAt<uint16_t>(bytes + 34)}));
   const uint64_t end = file_size - kFooterBytes;
   auto table_fits = [&](uint64_t position, uint64_t entries) {
     return position <= end && entries <= (end - position) / kTableEntryBytes;
@@ -292,6 +281,18 @@ void AppendColumns(const Field& field, FileVersion version, std::vector<FieldId>
 }
 
 }  // namespace
+
+arrow::Result<FileVersion> ReadableVersion(FileVersion named) {
+  const auto [major, minor] = named;
+  if ((major == 0 && minor == 3) || (major == 2 && minor == 0)) return FileVersion{2, 0};
+  if (major == 2 && (minor == 1 || minor == 2)) return named;
+  if (major == 0 && minor < 3)
+    return NotSupported("the file has the legacy version 0.1; rewrite it as 2.0, 2.1 or 2.2");
+  return NotSupported(
+      "the file has version {}.{}, which is not known here; rewrite it as 2.0, 2.1 or 2.2, or read it with a newer "
+      "version of this library",
+      major, minor);
+}
 
 arrow::Result<Container> OpenContainer(const Resources& resources, ObjectStore& store, const std::string& key,
                                        std::optional<uint64_t> known_size) {

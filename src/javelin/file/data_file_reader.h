@@ -28,6 +28,9 @@ struct FileVersion {
   friend auto operator<=>(const FileVersion&, const FileVersion&) = default;
 };
 std::string ToString(FileVersion version);  // "2.2"
+// The version that a footer or a manifest names in one of its ways, as it is read here; 2.0 has two names.
+// NotSupported: the legacy version 0.1, or one that is not known.
+arrow::Result<FileVersion> ReadableVersion(FileVersion named);
 
 // Which physical column holds which field: DataFile.fields / column_indices of a manifest.
 using ColumnOfField = std::map<FieldId, uint32_t>;

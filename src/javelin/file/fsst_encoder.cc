@@ -151,8 +151,8 @@ FsstMatcher::FsstMatcher(std::span<const FsstSymbol> symbols) {
   for (size_t code = 0; code < symbols.size(); ++code) {
     const FsstSymbol& symbol = symbols[code];
     if (symbol.length > 2) {
-      long_.push_back({symbol.bytes, MaskOf(symbol.length), static_cast<uint8_t>(code),
-                       static_cast<uint8_t>(symbol.length)});
+      long_.push_back(
+          {symbol.bytes, MaskOf(symbol.length), static_cast<uint8_t>(code), static_cast<uint8_t>(symbol.length)});
     } else if (symbol.length == 1) {
       store(single_[symbol.bytes], code, 1);
       for (size_t second = 0; second < 256; ++second) {

@@ -26,11 +26,12 @@ arrow::Status CheckNoGap(const ShardManifest& manifest, Generation mark) {
   if (expected >= manifest.current_generation) return arrow::Status::OK();
   return MakeError(
       ErrorKind::kCorruption,
-      fmt::format("generation {} of shard {} was flushed, but the shard does not list it any more and the table says it "
-                  "holds only what came up to {}: it was restored to a version from before a compaction, or MemWAL was "
-                  "turned on again by another program; restore a version that holds it, or, to go on with the table as "
-                  "it is, drop the index __lance_mem_wal and initialize MemWAL again with adopt_sstables",
-                  expected, manifest.shard_id.ToString(), mark),
+      fmt::format(
+          "generation {} of shard {} was flushed, but the shard does not list it any more and the table says it "
+          "holds only what came up to {}: it was restored to a version from before a compaction, or MemWAL was "
+          "turned on again by another program; restore a version that holds it, or, to go on with the table as "
+          "it is, drop the index __lance_mem_wal and initialize MemWAL again with adopt_sstables",
+          expected, manifest.shard_id.ToString(), mark),
       {{"shard", manifest.shard_id.ToString()},
        {"generation", fmt::to_string(expected)},
        {"recorded_generation", fmt::to_string(mark)}});

@@ -32,7 +32,8 @@ class ShardSchemas {
   // Made from the same table schema: ids, names, types, nullability, metadata.
   friend bool operator==(const ShardSchemas&, const ShardSchemas&);
   // OK if rows of these schemas can go on under `next`, the schema of a later version of the same table. InvalidInput:
-  // another primary key, no column left, a column with another type, one that must not be null where rows here may have none.
+  // another primary key, no column left, a column with another type, one that must not be null where rows here may have
+  // none.
   arrow::Status CheckSuccessor(const ShardSchemas& next) const;
 
   // Same columns in the same order with the same types and no null where the table forbids it; InvalidInput names the

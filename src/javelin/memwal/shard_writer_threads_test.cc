@@ -207,7 +207,8 @@ struct Tasks {
     auto store = MakeMemoryStore(resources);
     auto manifests = std::make_shared<ShardManifestStore>(resources, store, "table", Must(Uuid::Parse(kShard)));
     const auto manifest = Must(manifests->ClaimEpoch(0));
-    state = std::make_shared<WriterState>(resources, manifests, manifest, std::make_shared<MonotonicCount>(), TableVersion(1));
+    state = std::make_shared<WriterState>(resources, manifests, manifest, std::make_shared<MonotonicCount>(),
+                                          TableVersion(1));
     auto schemas = Must(ShardSchemas::Make(Must(file::Schema::FromArrow(*KeyedSchema()))));
     auto context = std::make_shared<MemTableContext>();
     context->keys = Must(RowKeyEncoder::Make(schemas));
