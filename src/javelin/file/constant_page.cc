@@ -1,5 +1,8 @@
 // Constant pages: all rows null, or one value for all rows that are not.
+#include <algorithm>
+
 #include "javelin/file/page_layouts_internal.h"
+#include "javelin/file/row_picker_internal.h"
 
 namespace javelin::file {
 
@@ -7,11 +10,24 @@ namespace {
 
 constexpr uint64_t kLevelBytes = 2;
 
+// One kind of level of the page, as a buffer of its own.
+struct LevelStream {
+  ByteRange range;
+  uint64_t count = 0;
+  BlockDecoderPtr decoder;  // null: raw 16-bit numbers
+};
+
 struct Form {
-  bool all_null = false;
-  std::string value;  // of the one value, where it is in the layout itself
+  PageLayers layers;
+  uint64_t num_rows = 0;
+  bool all_null = false;  // no value is there; else one for all that are not null
+  std::string value;      // of the one value, where it is in the layout itself
   std::optional<ByteRange> value_buffer;
-  std::optional<ByteRange> levels;  // a raw 16-bit definition level per row
+  std::optional<LevelStream> rep;
+  std::optional<LevelStream> def;
+
+  // Rows can be told apart in the bytes of the levels: only those that are wanted are read.
+  bool rows_have_places() const { return !rep && def && def->decoder == nullptr; }
 };
 
 class ConstantPage final : public PageReader {
@@ -73,17 +89,19 @@ arrow::Status AppendConstant(Bytes value, uint64_t count, ValueSink& out) {
 
 class ConstantScan final : public PageScan {
  public:
-  ConstantScan(const ConstantPage& page, std::vector<Slice> rows) : page_(page), rows_(std::move(rows)) {}
+  ConstantScan(const ConstantPage& page, std::vector<Slice> rows) : form_(page.form()), rows_(std::move(rows)) {}
 
   arrow::Result<std::vector<ByteRange>> Wanted() override {
     std::vector<ByteRange> ranges;
     if (!bytes_.empty()) return ranges;
-    const Form& form = page_.form();
-    if (form.value_buffer) ranges.push_back(*form.value_buffer);
-    if (form.levels) {
+    if (form_.value_buffer) ranges.push_back(*form_.value_buffer);
+    if (form_.rows_have_places()) {
       for (const Slice& slice : rows_)
-        ranges.push_back({form.levels->offset + slice.first * kLevelBytes, slice.count * kLevelBytes});
+        ranges.push_back({form_.def->range.offset + slice.first * kLevelBytes, slice.count * kLevelBytes});
+      return ranges;
     }
+    if (form_.rep) ranges.push_back(form_.rep->range);
+    if (form_.def) ranges.push_back(form_.def->range);
     return ranges;
   }
 
@@ -92,40 +110,80 @@ class ConstantScan final : public PageScan {
     return arrow::Status::OK();
   }
 
-  arrow::Status Decode(DecodeContext&, ValueSink& out) override {
-    const uint64_t count = TotalCount(rows_);
-    if (page_.form().all_null) {
-      if (out.shape().kind != ValueShape::Kind::kNull) ARROW_RETURN_NOT_OK(out.validity().AppendNull(count));
-      return out.AppendPlaceholders(count);
+  arrow::Status Decode(DecodeContext& context, LeafSink& out) override {
+    const uint64_t num_rows = TotalCount(rows_);
+    if (form_.all_null && form_.layers.is_flat()) {
+      if (out.values().shape().kind != ValueShape::Kind::kNull)
+        ARROW_RETURN_NOT_OK(out.values().validity().AppendNull(num_rows));
+      return out.values().AppendPlaceholders(num_rows);
     }
-    ARROW_ASSIGN_OR_RAISE(Bytes value, Value(out.shape()));
-    ARROW_RETURN_NOT_OK(AppendValidity(count, out));
-    return AppendConstant(value, count, out);
+    Levels levels(context.memory);
+    uint64_t num_values = num_rows;
+    if (form_.rows_have_places()) {
+      for (size_t i = form_.value_buffer ? 1 : 0; i < bytes_.size(); ++i)
+        ARROW_RETURN_NOT_OK(levels.def.AppendBytes(ViewOf(bytes_[i])));
+    } else if (form_.rep || form_.def) {
+      ARROW_ASSIGN_OR_RAISE(num_values, PickLevels(context, levels));
+    }
+    if (form_.all_null && num_values > 0) ARROW_RETURN_NOT_OK(CheckNoValue(levels.def.levels()));
+    ARROW_RETURN_NOT_OK(AppendValues(num_values, out.values()));
+    return out.AppendRows(form_.layers, std::move(levels), num_rows);
   }
 
  private:
+  static std::span<const uint16_t> AsLevels(Bytes bytes) {
+    return {reinterpret_cast<const uint16_t*>(bytes.data()), bytes.size() / kLevelBytes};
+  }
+
+  // The levels of the wanted rows out of all of them. Returns how many values these have slots for.
+  arrow::Result<uint64_t> PickLevels(DecodeContext& context, Levels& levels) const {
+    size_t next = form_.value_buffer ? 1 : 0;
+    ValueSink rep(FixedShape(16), context.memory);
+    ValueSink def(FixedShape(16), context.memory);
+    if (form_.rep) ARROW_RETURN_NOT_OK(DecodeStream(*form_.rep, ViewOf(bytes_[next++]), context, rep));
+    if (form_.def) ARROW_RETURN_NOT_OK(DecodeStream(*form_.def, ViewOf(bytes_[next]), context, def));
+    if (!form_.rep) {
+      for (const Slice& slice : rows_) {
+        const Bytes wanted = def.fixed_values().subspan(slice.first * kLevelBytes, slice.count * kLevelBytes);
+        ARROW_RETURN_NOT_OK(levels.def.AppendBytes(wanted));
+      }
+      return TotalCount(rows_);
+    }
+    RowPicker picker(form_.layers, rows_, 0);
+    std::vector<Slice> values;
+    ARROW_RETURN_NOT_OK(picker.Pick(AsLevels(rep.fixed_values()), AsLevels(def.fixed_values()), levels, values, nullptr).status());
+    if (picker.begun() != form_.num_rows)
+      return Corruption("the levels of a page make {} rows, it has {}", picker.begun(), form_.num_rows);
+    return TotalCount(values);
+  }
+
+  static arrow::Status DecodeStream(const LevelStream& stream, Bytes bytes, DecodeContext& context, ValueSink& out) {
+    if (stream.decoder != nullptr) return stream.decoder->Decode(bytes, stream.count, context, out);
+    ARROW_ASSIGN_OR_RAISE(uint8_t* target, out.AppendFixed(stream.count));
+    std::memcpy(target, bytes.data(), bytes.size());
+    return arrow::Status::OK();
+  }
+
+  // Without any value, every slot must be null.
+  arrow::Status CheckNoValue(std::span<const uint16_t> def) const {
+    if (!def.empty() && std::find(def.begin(), def.end(), 0) == def.end()) return arrow::Status::OK();
+    return Corruption("a page without values has one that is not null");
+  }
+
+  arrow::Status AppendValues(uint64_t count, ValueSink& out) const {
+    if (form_.all_null) return out.AppendPlaceholders(count);
+    ARROW_ASSIGN_OR_RAISE(Bytes value, Value(out.shape()));
+    return AppendConstant(value, count, out);
+  }
+
   arrow::Result<Bytes> Value(const ValueShape& shape) const {
-    const Form& form = page_.form();
-    if (!form.value_buffer) return Bytes(reinterpret_cast<const uint8_t*>(form.value.data()), form.value.size());
+    if (!form_.value_buffer) return Bytes(reinterpret_cast<const uint8_t*>(form_.value.data()), form_.value.size());
     const Bytes block = ViewOf(bytes_[0]);
     return shape.kind == ValueShape::Kind::kVariable ? StringValue(block, shape.bytes())
                                                      : FixedValue(block, BytesForBits(shape.bits));
   }
 
-  arrow::Status AppendValidity(uint64_t count, ValueSink& out) const {
-    if (!page_.form().levels) return out.validity().AppendValid(count);
-    for (size_t i = page_.form().value_buffer ? 1 : 0; i < bytes_.size(); ++i) {
-      std::vector<uint16_t> levels(static_cast<size_t>(bytes_[i]->size()) / kLevelBytes);
-      std::memcpy(levels.data(), bytes_[i]->data(), levels.size() * kLevelBytes);
-      for (uint16_t level : levels) {
-        if (level > 1) return Corruption("a value has definition level {}, its column knows 0 and 1", level);
-      }
-      ARROW_RETURN_NOT_OK(out.validity().AppendLevels(levels));
-    }
-    return arrow::Status::OK();
-  }
-
-  const ConstantPage& page_;
+  const Form& form_;
   std::vector<Slice> rows_;
   std::vector<BufferPtr> bytes_;
 };
@@ -134,26 +192,67 @@ std::unique_ptr<PageScan> ConstantPage::Scan(std::vector<Slice> rows) const {
   return std::make_unique<ConstantScan>(*this, std::move(rows));
 }
 
-arrow::Result<PageReaderPtr> MakeAllNull(const PageSpec& spec, bool nullable) {
-  if (!nullable) return Corruption("a page without values claims that all are valid");
-  return std::make_shared<ConstantPage>(Form{.all_null = true});
+// ---- what a layout says ----
+
+// The two buffers of levels, of which either may be empty: repetition, definition.
+arrow::Status SetLevels(const pb::ConstantLayout& layout, std::span<const ByteRange> buffers, Form* form) {
+  const auto stream = [](const ByteRange& range, bool compressed, const pb::CompressiveEncoding& encoding,
+                         uint64_t count) -> arrow::Result<std::optional<LevelStream>> {
+    LevelStream levels{.range = range, .count = count};
+    if (compressed) {
+      ARROW_ASSIGN_OR_RAISE(levels.decoder, MakeBlockDecoder(encoding, FixedShape(16)));
+      return levels;
+    }
+    if (range.length == 0) return std::nullopt;
+    if (range.length % kLevelBytes != 0) return Corruption("a page has {} bytes of levels", range.length);
+    levels.count = range.length / kLevelBytes;
+    return levels;
+  };
+  ARROW_ASSIGN_OR_RAISE(form->rep, stream(buffers[0], layout.has_rep_compression(), layout.rep_compression(),
+                                          layout.num_rep_values()));
+  ARROW_ASSIGN_OR_RAISE(form->def, stream(buffers[1], layout.has_def_compression(), layout.def_compression(),
+                                          layout.num_def_values()));
+  return arrow::Status::OK();
+}
+
+arrow::Status CheckLevels(const Form& form) {
+  if (form.rep.has_value() != (form.layers.max_rep() > 0) || form.def.has_value() != (form.layers.max_def() > 0))
+    return Corruption("the levels of a page do not match its layers");
+  if (form.rep && form.def && form.rep->count != form.def->count)
+    return Corruption("a page has {} repetition levels and {} definition levels", form.rep->count, form.def->count);
+  if (!form.rep && form.def && form.def->count != form.num_rows)
+    return Corruption("{} levels do not cover {} rows", form.def->count, form.num_rows);
+  return arrow::Status::OK();
+}
+
+// Buffers: [repetition, definition]; of a plain column none, or they say nothing.
+arrow::Result<PageReaderPtr> MakeAllNull(const pb::ConstantLayout& layout, const PageSpec& spec, PageLayers layers) {
+  Form form{.layers = std::move(layers), .num_rows = spec.page.num_rows, .all_null = true};
+  if (form.layers.is_flat()) {
+    if (form.layers.max_def() == 0) return Corruption("a page without values claims that all are valid");
+    return std::make_shared<ConstantPage>(std::move(form));
+  }
+  if (spec.page.buffers.size() != 2) return Corruption("a page without values has {} buffers", spec.page.buffers.size());
+  ARROW_RETURN_NOT_OK(SetLevels(layout, spec.page.buffers, &form));
+  ARROW_RETURN_NOT_OK(CheckLevels(form));
+  return std::make_shared<ConstantPage>(std::move(form));
 }
 
 // Buffers: [value] or none, then [repetition, definition] or none.
-arrow::Result<PageReaderPtr> MakeScalar(const pb::ConstantLayout& layout, const PageSpec& spec, bool nullable) {
+arrow::Result<PageReaderPtr> MakeScalar(const pb::ConstantLayout& layout, const PageSpec& spec, PageLayers layers) {
   if (spec.version < FileVersion{2, 2})
     return Corruption("a page of version {} holds a constant, which came with 2.2", ToString(spec.version));
   const ValueShape& shape = spec.shape;
   if (shape.kind != ValueShape::Kind::kFixed && shape.kind != ValueShape::Kind::kVariable) {
     return Corruption("a page of {} holds a constant", ToString(shape));
   }
-  const auto& buffers = spec.page.buffers;
+  const std::span<const ByteRange> buffers = spec.page.buffers;
   const bool has_buffer = buffers.size() % 2 == 1;
   if (buffers.size() > 3 || has_buffer == layout.has_inline_value()) {
     return Corruption("a page with {}constant value has {} buffers", layout.has_inline_value() ? "an inline " : "a ",
                       buffers.size());
   }
-  Form form;
+  Form form{.layers = std::move(layers), .num_rows = spec.page.num_rows};
   if (has_buffer) {
     form.value_buffer = buffers[0];
   } else {
@@ -164,15 +263,8 @@ arrow::Result<PageReaderPtr> MakeScalar(const pb::ConstantLayout& layout, const 
       return Corruption("a constant of {} bytes stands for {}", form.value.size(), ToString(shape));
     }
   }
-  if (buffers.size() >= 2) {
-    if (buffers[has_buffer].length > 0) return NotSupported("columns with lists are not readable");
-    const ByteRange levels = buffers[has_buffer + 1];
-    if (levels.length > 0) form.levels = levels;
-  }
-  const uint64_t wanted = nullable ? spec.page.num_rows : 0;
-  if ((form.levels ? form.levels->length : 0) / kLevelBytes != wanted) {
-    return Corruption("{} bytes of levels do not cover {} rows", form.levels ? form.levels->length : 0, wanted);
-  }
+  if (buffers.size() >= 2) ARROW_RETURN_NOT_OK(SetLevels(layout, buffers.subspan(has_buffer), &form));
+  ARROW_RETURN_NOT_OK(CheckLevels(form));
   return std::make_shared<ConstantPage>(std::move(form));
 }
 
@@ -182,9 +274,9 @@ arrow::Result<PageReaderPtr> MakeConstantPage(const pb::ConstantLayout& layout, 
   if (spec.version < FileVersion{2, 2} && (layout.has_rep_compression() || layout.has_def_compression())) {
     return Corruption("a page of version {} has compressed levels, which came with 2.2", ToString(spec.version));
   }
-  ARROW_ASSIGN_OR_RAISE(bool nullable, SingleItemLayerIsNullable(layout.layers()));
+  ARROW_ASSIGN_OR_RAISE(PageLayers layers, LayersOf(layout, spec));
   const bool scalar = layout.has_inline_value() || spec.page.buffers.size() == 1 || spec.page.buffers.size() == 3;
-  return scalar ? MakeScalar(layout, spec, nullable) : MakeAllNull(spec, nullable);
+  return scalar ? MakeScalar(layout, spec, std::move(layers)) : MakeAllNull(layout, spec, std::move(layers));
 }
 
 }  // namespace javelin::file

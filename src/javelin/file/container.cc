@@ -258,10 +258,6 @@ class ContainerReader {
     for (uint32_t i = 0; i < footer_.num_columns; ++i) {
       ARROW_ASSIGN_OR_RAISE(Bytes bytes, window_.View(ranges[i]));
       ARROW_ASSIGN_OR_RAISE(ColumnMetadata column, ColumnReader(footer_.version, tail_.object_size, i).Read(bytes));
-      if (footer_.version > FileVersion{2, 0} && column.num_rows != container_.num_rows) {
-        return Corruption("the pages of column {} hold {} rows, the file has {}", i, column.num_rows,
-                          container_.num_rows);
-      }
       container_.columns.push_back(std::move(column));
     }
     return arrow::Status::OK();

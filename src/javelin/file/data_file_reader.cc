@@ -9,6 +9,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/file/container_internal.h"
+#include "javelin/file/nested_array_internal.h"
 #include "javelin/file/page_reader_internal.h"
 #include "javelin/store/block_cache.h"
 
@@ -44,9 +45,9 @@ std::vector<PagePart> SplitByPage(const std::vector<PageMetadata>& pages, std::s
   return parts;
 }
 
-// One column of one read.
+// One column of one read: a leaf.
 struct ColumnRead {
-  const Field* field = nullptr;
+  const Field* field = nullptr;  // the leaf's
   uint32_t column = 0;
   struct Part {
     size_t page = 0;
@@ -56,8 +57,14 @@ struct ColumnRead {
   };
   std::vector<Part> parts;
   std::unique_ptr<SinkMemory> memory;
-  std::unique_ptr<ValueSink> sink;
+  std::unique_ptr<LeafSink> sink;
   arrow::Status status;  // of decoding
+};
+
+// One field of one read. Leaves without a column in the file are null, both here and in AssembleField.
+struct FieldRead {
+  const Field* field = nullptr;
+  std::vector<std::unique_ptr<ColumnRead>> leaves;
 };
 
 class DataFileReaderImpl final : public DataFileReader {
@@ -91,17 +98,22 @@ class DataFileReaderImpl final : public DataFileReader {
  private:
   struct KnownPage {
     ValueShape shape;
+    ColumnLayers layers;
     std::shared_ptr<const PageReader> reader;
   };
 
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(const Schema& projection, const ColumnOfField& columns,
                                                               std::span<const Slice> rows, Access access);
-  arrow::Result<ColumnRead> PlanColumn(const Field& field, uint32_t column, std::span<const Slice> rows);
-  arrow::Result<std::shared_ptr<const PageReader>> GetPage(uint32_t column, size_t page, const ValueShape& shape);
-  arrow::Status Fetch(std::vector<ColumnRead>& reads, Access access);
+  arrow::Result<FieldRead> PlanField(const Field& field, const ColumnOfField& columns, std::span<const Slice> rows);
+  arrow::Result<std::unique_ptr<ColumnRead>> PlanColumn(const LeafColumn& leaf, uint32_t column,
+                                                        std::span<const Slice> rows);
+  arrow::Result<std::shared_ptr<const PageReader>> GetPage(uint32_t column, size_t page, const ValueShape& shape,
+                                                           const ColumnLayers& layers);
+  arrow::Status Fetch(std::span<ColumnRead* const> reads, Access access);
   arrow::Result<std::vector<BufferPtr>> GetBytes(const std::vector<ByteRange>& ranges, Access access);
   arrow::Result<std::vector<BufferPtr>> GetBytesBeforeTail(const std::vector<ByteRange>& ranges, Access access);
-  void Decode(std::vector<ColumnRead>& reads, uint64_t num_rows);
+  void Decode(std::span<ColumnRead* const> reads, uint64_t num_rows);
+  arrow::Result<std::shared_ptr<arrow::Array>> Assemble(FieldRead& read, uint64_t num_rows) const;
   arrow::Status DecodeColumn(ColumnRead& read) const;
 
   arrow::Status InFile(const arrow::Status& status) const;
@@ -151,53 +163,69 @@ uint64_t DataFileReaderImpl::memory_bytes() const {
   return metadata_bytes_ + environment_->kept_bytes + (environment_->idle_decompressor != nullptr ? kDecompressor : 0);
 }
 
-bool HasColumn(const Field& field, const ColumnOfField& columns) {
-  if (columns.contains(field.id)) return true;
-  return std::any_of(field.children.begin(), field.children.end(),
-                     [&](const Field& child) { return HasColumn(child, columns); });
-}
-
 arrow::Result<std::shared_ptr<const PageReader>> DataFileReaderImpl::GetPage(uint32_t column, size_t page,
-                                                                             const ValueShape& shape) {
+                                                                             const ValueShape& shape,
+                                                                             const ColumnLayers& layers) {
   {
     std::lock_guard lock(environment_->mutex);
     const KnownPage& known = pages_[column][page];
-    if (known.reader != nullptr && known.shape == shape) return known.reader;
+    if (known.reader != nullptr && known.shape == shape && known.layers == layers) return known.reader;
   }
   const PageMetadata& metadata = container_.columns[column].pages[page];
-  ARROW_ASSIGN_OR_RAISE(auto reader, MakePageReader({metadata, container_.version, shape, environment_}));
+  ARROW_ASSIGN_OR_RAISE(auto reader, MakePageReader({metadata, container_.version, shape, layers, environment_}));
   std::lock_guard lock(environment_->mutex);
-  pages_[column][page] = {shape, reader};
+  pages_[column][page] = {shape, layers, reader};
   return reader;
 }
 
-arrow::Result<ColumnRead> DataFileReaderImpl::PlanColumn(const Field& field, uint32_t column,
-                                                         std::span<const Slice> rows) {
-  auto refuse = [&](arrow::Status status) { return InColumn(status, field, column); };
+arrow::Result<std::unique_ptr<ColumnRead>> DataFileReaderImpl::PlanColumn(const LeafColumn& leaf, uint32_t column,
+                                                                          std::span<const Slice> rows) {
+  const Field& field = *leaf.field;
+  auto refuse = [&](const arrow::Status& status) { return InColumn(status, field, column); };
   if (column >= container_.columns.size()) {
     return refuse(Corruption("the file has {} columns only", container_.columns.size()));
   }
   const ColumnMetadata& metadata = container_.columns[column];
-  if (!field.children.empty())
-    return refuse(NotSupported("columns of type {} are not readable{}", field.type->ToString(), kNameTheOthers));
   if (!metadata.plain_values)
     return refuse(NotSupported("columns of blobs or with an index of their own are not readable{}", kNameTheOthers));
   if (metadata.num_rows != container_.num_rows) {
     return refuse(Corruption("its pages hold {} rows, the file has {}", metadata.num_rows, container_.num_rows));
   }
   auto shape = ShapeOf(*field.type);
-  if (!shape.ok()) return refuse(shape.status());
-  ColumnRead read;
-  read.field = &field;
-  read.column = column;
+  if (!shape.ok()) return refuse(WithContext(shape.status(), fmt::format("not readable{}", kNameTheOthers)));
+  auto read = std::make_unique<ColumnRead>();
+  read->field = &field;
+  read->column = column;
   for (PagePart& part : SplitByPage(metadata.pages, rows)) {
-    auto reader = GetPage(column, part.page, *shape);
-    if (!reader.ok()) return InPage(reader.status(), read, part.page);
+    auto reader = GetPage(column, part.page, *shape, leaf.layers);
+    if (!reader.ok()) return InPage(reader.status(), *read, part.page);
     auto scan = (*reader)->Scan(std::move(part.rows));
-    read.parts.push_back({part.page, *reader, std::move(scan)});
+    read->parts.push_back({part.page, *reader, std::move(scan)});
   }
-  read.memory = std::make_unique<SinkMemory>(environment_->resources.pool, environment_->resources.memory.get());
-  read.sink = std::make_unique<ValueSink>(std::move(*shape), *read.memory, TotalCount(rows));
+  read->memory = std::make_unique<SinkMemory>(environment_->resources.pool, environment_->resources.memory.get());
+  read->sink = std::make_unique<LeafSink>(std::move(*shape), leaf.layers, *read->memory, TotalCount(rows));
+  return read;
+}
+
+arrow::Result<FieldRead> DataFileReaderImpl::PlanField(const Field& field, const ColumnOfField& columns,
+                                                       std::span<const Slice> rows) {
+  FieldRead read{&field, {}};
+  auto leaves = LeafColumnsOf(field);
+  if (leaves.ok() && container_.version == FileVersion{2, 0} && !IsLeafColumn(field))
+    leaves = NotSupported("columns of type {} are not readable from files of version 2.0", field.type->ToString());
+  if (!leaves.ok()) {
+    const auto found = columns.find(field.id);
+    return InColumn(WithContext(leaves.status(), fmt::format("not readable{}", kNameTheOthers)), field,
+                    found == columns.end() ? 0 : found->second);
+  }
+  for (const LeafColumn& leaf : *leaves) {
+    const auto found = columns.find(leaf.field->id);
+    std::unique_ptr<ColumnRead> column;
+    if (found != columns.end()) {
+      ARROW_ASSIGN_OR_RAISE(column, PlanColumn(leaf, found->second, rows));
+    }
+    read.leaves.push_back(std::move(column));
+  }
   return read;
 }
 
@@ -241,13 +269,13 @@ arrow::Result<std::vector<BufferPtr>> DataFileReaderImpl::GetBytesBeforeTail(con
 }
 
 // Rounds over all columns together, so that each round is one call.
-arrow::Status DataFileReaderImpl::Fetch(std::vector<ColumnRead>& reads, Access access) {
+arrow::Status DataFileReaderImpl::Fetch(std::span<ColumnRead* const> reads, Access access) {
   for (int round = 0; round <= PageScan::kMaxRounds; ++round) {
     std::vector<ByteRange> ranges;
-    for (ColumnRead& read : reads) {
-      for (ColumnRead::Part& part : read.parts) {
+    for (ColumnRead* read : reads) {
+      for (ColumnRead::Part& part : read->parts) {
         auto wanted = part.scan->Wanted();
-        if (!wanted.ok()) return InPage(wanted.status(), read, part.page);
+        if (!wanted.ok()) return InPage(wanted.status(), *read, part.page);
         part.num_wanted = wanted->size();
         ranges.insert(ranges.end(), wanted->begin(), wanted->end());
       }
@@ -256,12 +284,12 @@ arrow::Status DataFileReaderImpl::Fetch(std::vector<ColumnRead>& reads, Access a
     auto bytes = GetBytes(ranges, access);
     if (!bytes.ok()) return InFile(bytes.status());
     auto next = std::make_move_iterator(bytes->begin());
-    for (ColumnRead& read : reads) {
-      for (ColumnRead::Part& part : read.parts) {
+    for (ColumnRead* read : reads) {
+      for (ColumnRead::Part& part : read->parts) {
         if (part.num_wanted == 0) continue;
         const auto end = next + static_cast<ptrdiff_t>(part.num_wanted);
         const arrow::Status status = part.scan->Supply(std::vector<BufferPtr>(next, end));
-        if (!status.ok()) return InPage(status, read, part.page);
+        if (!status.ok()) return InPage(status, *read, part.page);
         next = end;
       }
     }
@@ -282,19 +310,34 @@ arrow::Status DataFileReaderImpl::DecodeColumn(ColumnRead& read) const {
   return arrow::Status::OK();
 }
 
-void DataFileReaderImpl::Decode(std::vector<ColumnRead>& reads, uint64_t num_rows) {
+void DataFileReaderImpl::Decode(std::span<ColumnRead* const> reads, uint64_t num_rows) {
   uint64_t bits = 0;
-  for (const ColumnRead& read : reads) bits += std::min<uint64_t>(MemoryBits(read.sink->shape()), 1u << 20);
+  for (ColumnRead* read : reads) bits += std::min<uint64_t>(MemoryBits(read->sink->values().shape()), 1u << 20);
   const bool parallel = reads.size() > 1 && bits > 0 && num_rows >= kParallelBytes * 8 / bits;
   std::vector<Job> jobs;
-  for (ColumnRead& read : reads) {
+  for (ColumnRead* read : reads) {
     if (!parallel) {
-      read.status = DecodeColumn(read);
+      read->status = DecodeColumn(*read);
       continue;
     }
-    jobs.push_back([this, &read] { read.status = DecodeColumn(read); });
+    jobs.push_back([this, read] { read->status = DecodeColumn(*read); });
   }
   if (!jobs.empty()) environment_->resources.runtime->Cpu(std::move(jobs));
+}
+
+arrow::Result<std::shared_ptr<arrow::Array>> DataFileReaderImpl::Assemble(FieldRead& read, uint64_t num_rows) const {
+  std::vector<std::unique_ptr<LeafSink>> leaves;
+  for (const auto& leaf : read.leaves) {
+    if (leaf != nullptr) ARROW_RETURN_NOT_OK(leaf->status);
+    leaves.push_back(leaf == nullptr ? nullptr : std::move(leaf->sink));
+  }
+  auto data = AssembleField(*read.field, leaves, num_rows, environment_->resources.pool);
+  if (!data.ok()) {
+    const auto present = std::find_if(read.leaves.begin(), read.leaves.end(), [](const auto& leaf) { return !!leaf; });
+    return present == read.leaves.end() ? InFile(data.status())
+                                        : InColumn(data.status(), *read.field, (*present)->column);
+  }
+  return arrow::MakeArray(std::move(*data));
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::ReadRows(const Schema& projection,
@@ -302,38 +345,21 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::ReadRows(
                                                                                 std::span<const Slice> rows,
                                                                                 Access access) {
   const uint64_t num_rows = TotalCount(rows);
-  std::vector<ColumnRead> reads;
+  std::vector<FieldRead> fields;
+  std::vector<ColumnRead*> reads;
   for (const Field& field : projection.fields()) {
-    if (!HasColumn(field, columns)) {
-      if (!field.nullable) return InFile(Corruption("column '{}' is not in the file and must not be null", field.name));
-      continue;
+    ARROW_ASSIGN_OR_RAISE(FieldRead read, PlanField(field, columns, rows));
+    for (const auto& leaf : read.leaves) {
+      if (leaf != nullptr) reads.push_back(leaf.get());
     }
-    auto found = columns.find(field.id);
-    // A field with a column in its children only is nested; PlanColumn refuses it by type.
-    ARROW_ASSIGN_OR_RAISE(ColumnRead read, PlanColumn(field, found == columns.end() ? 0 : found->second, rows));
-    reads.push_back(std::move(read));
+    fields.push_back(std::move(read));
   }
   ARROW_RETURN_NOT_OK(Fetch(reads, access));
   Decode(reads, num_rows);
   arrow::ArrayVector arrays;
-  auto next = reads.begin();
-  for (const Field& field : projection.fields()) {
-    if (next == reads.end() || next->field != &field) {
-      ARROW_ASSIGN_OR_RAISE(
-          auto nulls, arrow::MakeArrayOfNull(field.type, static_cast<int64_t>(num_rows), environment_->resources.pool));
-      arrays.push_back(std::move(nulls));
-      continue;
-    }
-    ARROW_RETURN_NOT_OK(next->status);
-    auto data = next->sink->Finish(field.type);
-    if (!data.ok()) return InColumn(data.status(), field, next->column);
-    if (static_cast<uint64_t>((*data)->length) != num_rows) {
-      return InColumn(Corruption("{} of {} rows were found", (*data)->length, num_rows), field, next->column);
-    }
-    if (!field.nullable && (*data)->GetNullCount() > 0)
-      return InColumn(Corruption("the column must not be null and has nulls"), field, next->column);
-    arrays.push_back(arrow::MakeArray(std::move(*data)));
-    ++next;
+  for (FieldRead& field : fields) {
+    ARROW_ASSIGN_OR_RAISE(auto array, Assemble(field, num_rows));
+    arrays.push_back(std::move(array));
   }
   return arrow::RecordBatch::Make(projection.ToArrow(), static_cast<int64_t>(num_rows), std::move(arrays));
 }

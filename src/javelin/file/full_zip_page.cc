@@ -1,4 +1,5 @@
 // Full-zip pages: large values one behind the other, each with its definition level in front where the page has nulls.
+#include <bit>
 #include <mutex>
 
 #include "javelin/file/encodings_internal.h"
@@ -12,41 +13,75 @@ namespace {
 constexpr uint64_t kKeepIndexBytes = 64u << 10;
 
 struct Form {
-  uint64_t control_bytes = 0;  // 0: no levels, all values valid
+  PageLayers layers;
+  uint64_t control_bytes = 0;  // in front of each entry: (repetition << def_bits) | definition; 0: no levels
+  unsigned def_bits = 0;
   uint64_t num_rows = 0;
   ByteRange data;
 };
 
-// The definition level in a control word; only 0 and 1 can occur in a plain column.
-arrow::Result<uint16_t> LevelOf(const uint8_t* control, uint64_t control_bytes) {
-  const uint64_t level = LoadUnsigned(control, static_cast<unsigned>(control_bytes));
-  if (level > 1) return Corruption("a value has definition level {}, its column knows 0 and 1", level);
-  return static_cast<uint16_t>(level);
-}
+// The levels of the entries of a page, as they go by.
+class ControlWords {
+ public:
+  ControlWords(const Form& form, Levels& levels) : form_(form), levels_(levels) {}
+  // Room for that many entries at most.
+  arrow::Status Begin(uint64_t count) {
+    if (form_.layers.max_rep() > 0) {
+      ARROW_ASSIGN_OR_RAISE(rep_, levels_.rep.Append(count));
+    }
+    if (form_.def_bits > 0) {
+      ARROW_ASSIGN_OR_RAISE(def_, levels_.def.Append(count));
+    }
+    most_ = count;
+    return arrow::Status::OK();
+  }
+  // Takes the word of the next entry.
+  void Add(const uint8_t* control) {
+    const uint64_t word = LoadUnsigned(control, static_cast<unsigned>(form_.control_bytes));
+    def = static_cast<uint16_t>(word & ((uint64_t{1} << form_.def_bits) - 1));
+    rep = static_cast<uint16_t>(word >> form_.def_bits);
+    if (rep_ != nullptr) rep_[count_] = rep;
+    if (def_ != nullptr) def_[count_] = def;
+    ++count_;
+  }
+  void End() {
+    if (rep_ != nullptr) levels_.rep.Truncate(levels_.rep.size() - (most_ - count_));
+    if (def_ != nullptr) levels_.def.Truncate(levels_.def.size() - (most_ - count_));
+  }
+  uint64_t count() const { return count_; }
 
-// ---- fixed width: row i lies at i * stride ----
+  uint16_t rep = 0;  // of the entry taken last
+  uint16_t def = 0;
+
+ private:
+  const Form& form_;
+  Levels& levels_;
+  uint16_t* rep_ = nullptr;
+  uint16_t* def_ = nullptr;
+  uint64_t most_ = 0;
+  uint64_t count_ = 0;
+};
+
+// ---- fixed width without lists: row i lies at i * stride ----
 
 class FixedPage final : public PageReader {
  public:
-  FixedPage(Form form, FixedValueDecoderPtr decoder) : form_(form), decoder_(std::move(decoder)) {}
+  FixedPage(Form form, FixedValueDecoderPtr decoder) : form_(std::move(form)), decoder_(std::move(decoder)) {}
   std::unique_ptr<PageScan> Scan(std::vector<Slice> rows) const override;
 
+  const Form& form() const { return form_; }
   uint64_t stride() const { return form_.control_bytes + decoder_->bytes(); }
   ByteRange RangeOf(const Slice& rows) const {
     return {form_.data.offset + rows.first * stride(), rows.count * stride()};
   }
 
-  arrow::Status Decode(const BufferPtr& bytes, uint64_t count, ValueSink& out) const {
-    if (form_.control_bytes == 0) {
-      ARROW_RETURN_NOT_OK(out.validity().AppendValid(count));
-      return decoder_->is_plain() ? AppendPlain(bytes, count, out)
-                                  : decoder_->Decode(bytes->data(), stride(), count, out);
+  arrow::Status Decode(const BufferPtr& bytes, uint64_t count, Levels& levels, ValueSink& out) const {
+    if (form_.control_bytes == 0 && decoder_->is_plain()) return AppendPlain(bytes, count, out);
+    if (form_.control_bytes > 0) {
+      ControlWords control(form_, levels);
+      ARROW_RETURN_NOT_OK(control.Begin(count));
+      for (uint64_t i = 0; i < count; ++i) control.Add(bytes->data() + i * stride());
     }
-    std::vector<uint16_t> levels(count);
-    for (uint64_t i = 0; i < count; ++i) {
-      ARROW_ASSIGN_OR_RAISE(levels[i], LevelOf(bytes->data() + i * stride(), form_.control_bytes));
-    }
-    ARROW_RETURN_NOT_OK(out.validity().AppendLevels(levels));
     return decoder_->Decode(bytes->data() + form_.control_bytes, stride(), count, out);
   }
 
@@ -81,9 +116,11 @@ class FixedScan final : public PageScan {
     return arrow::Status::OK();
   }
 
-  arrow::Status Decode(DecodeContext&, ValueSink& out) override {
-    for (size_t i = 0; i < rows_.size(); ++i) ARROW_RETURN_NOT_OK(page_.Decode(bytes_[i], rows_[i].count, out));
-    return arrow::Status::OK();
+  arrow::Status Decode(DecodeContext& context, LeafSink& out) override {
+    Levels levels(context.memory);
+    for (size_t i = 0; i < rows_.size(); ++i)
+      ARROW_RETURN_NOT_OK(page_.Decode(bytes_[i], rows_[i].count, levels, out.values()));
+    return out.AppendRows(page_.form().layers, std::move(levels), TotalCount(rows_));
   }
 
  private:
@@ -96,16 +133,22 @@ std::unique_ptr<PageScan> FixedPage::Scan(std::vector<Slice> rows) const {
   return std::make_unique<FixedScan>(*this, std::move(rows));
 }
 
-// ---- variable width: rows found through an index of byte offsets ----
+// ---- variable width, or lists: rows found through an index of byte offsets ----
 
-class VariablePage final : public PageReader {
+// Values of one of the two kinds.
+struct EntryDecoder {
+  FixedValueDecoderPtr fixed;        // there for null values too
+  VariableValueDecoderPtr variable;  // with a length in front; null values have neither
+  uint64_t length_bytes = 0;
+};
+
+class IndexedPage final : public PageReader {
  public:
-  VariablePage(Form form, ByteRange index, uint64_t index_width, uint64_t length_bytes, VariableValueDecoderPtr decoder,
-               std::shared_ptr<PageEnvironment> environment)
-      : form_(form),
+  IndexedPage(Form form, ByteRange index, uint64_t index_width, EntryDecoder decoder,
+              std::shared_ptr<PageEnvironment> environment)
+      : form_(std::move(form)),
         index_(index),
         index_width_(index_width),
-        length_bytes_(length_bytes),
         decoder_(std::move(decoder)),
         environment_(std::move(environment)) {}
   std::unique_ptr<PageScan> Scan(std::vector<Slice> rows) const override;
@@ -137,47 +180,66 @@ class VariablePage final : public PageReader {
   }
 
   // `bytes` hold exactly the slice's rows.
-  arrow::Status Decode(Bytes bytes, uint64_t count, DecodeContext& context, ValueSink& out) const {
+  arrow::Status Decode(Bytes bytes, uint64_t num_rows, DecodeContext& context, Levels& levels, ValueSink& out) const {
+    // An entry takes a byte at least; without lists there is one per row.
+    const bool lists = form_.layers.max_rep() > 0;
+    ControlWords control(form_, levels);
+    if (form_.control_bytes > 0)
+      ARROW_RETURN_NOT_OK(control.Begin(lists ? bytes.size() / form_.control_bytes : num_rows));
     uint64_t at = 0;
-    for (uint64_t row = 0; row < count; ++row) {
-      if (bytes.size() - at < form_.control_bytes)
-        return Corruption("row {} of {} begins behind the end of its bytes", row, count);
+    for (uint64_t entry = 0; lists ? at < bytes.size() : entry < num_rows; ++entry) {
+      if (bytes.size() - at < form_.control_bytes) return PastTheEnd(entry);
       if (form_.control_bytes > 0) {
-        ARROW_ASSIGN_OR_RAISE(uint16_t level, LevelOf(bytes.data() + at, form_.control_bytes));
+        control.Add(bytes.data() + at);
         at += form_.control_bytes;
-        if (level != 0) {
-          ARROW_RETURN_NOT_OK(out.validity().AppendNull(1));
-          ARROW_RETURN_NOT_OK(out.AppendPlaceholders(1));
-          continue;
-        }
       }
-      if (bytes.size() - at < length_bytes_)
-        return Corruption("row {} of {} begins behind the end of its bytes", row, count);
-      const uint64_t size = LoadUnsigned(bytes.data() + at, static_cast<unsigned>(length_bytes_));
-      at += length_bytes_;
-      if (size > bytes.size() - at)
-        return Corruption("a value of {} bytes does not fit the {} bytes of its page", size, bytes.size());
-      ARROW_RETURN_NOT_OK(out.validity().AppendValid(1));
-      ARROW_RETURN_NOT_OK(decoder_->Decode(bytes.subspan(at, size), context, out));
-      at += size;
+      ARROW_ASSIGN_OR_RAISE(const uint64_t used, DecodeValue(bytes.subspan(at), control.def, entry, context, out));
+      at += used;
     }
-    if (at != bytes.size()) return Corruption("{} rows end at {} of {} bytes", count, at, bytes.size());
+    control.End();
+    if (at != bytes.size()) return Corruption("{} rows end at {} of {} bytes", num_rows, at, bytes.size());
     return arrow::Status::OK();
   }
 
  private:
+  static arrow::Status PastTheEnd(uint64_t entry) {
+    return Corruption("entry {} begins behind the end of its bytes", entry);
+  }
+
+  // Returns how many bytes the value of an entry takes.
+  arrow::Result<uint64_t> DecodeValue(Bytes bytes, uint16_t def, uint64_t entry, DecodeContext& context,
+                                      ValueSink& out) const {
+    if (def > form_.layers.max_visible()) return 0;
+    if (decoder_.fixed != nullptr) {
+      const uint64_t size = decoder_.fixed->bytes();
+      if (bytes.size() < size) return PastTheEnd(entry);
+      ARROW_RETURN_NOT_OK(decoder_.fixed->Decode(bytes.data(), size, 1, out));
+      return size;
+    }
+    if (def > 0) {
+      ARROW_RETURN_NOT_OK(out.AppendPlaceholders(1));
+      return 0;
+    }
+    if (bytes.size() < decoder_.length_bytes) return PastTheEnd(entry);
+    const uint64_t size = LoadUnsigned(bytes.data(), static_cast<unsigned>(decoder_.length_bytes));
+    bytes = bytes.subspan(decoder_.length_bytes);
+    if (size > bytes.size())
+      return Corruption("a value of {} bytes does not fit the {} bytes that are left of its rows", size, bytes.size());
+    ARROW_RETURN_NOT_OK(decoder_.variable->Decode(bytes.first(size), context, out));
+    return decoder_.length_bytes + size;
+  }
+
   Form form_;
   ByteRange index_;
   uint64_t index_width_;
-  uint64_t length_bytes_;  // of the length in front of each value
-  VariableValueDecoderPtr decoder_;
+  EntryDecoder decoder_;
   std::shared_ptr<PageEnvironment> environment_;
   mutable BufferPtr kept_index_;  // guarded by the environment's mutex
 };
 
-class VariableScan final : public PageScan {
+class IndexedScan final : public PageScan {
  public:
-  VariableScan(const VariablePage& page, std::vector<Slice> rows)
+  IndexedScan(const IndexedPage& page, std::vector<Slice> rows)
       : page_(page), rows_(std::move(rows)), index_(page.kept_index()) {
     // A whole page is read front to back; its index is not needed.
     if (rows_.size() == 1 && rows_[0].count == page_.form().num_rows) ranges_ = {page_.form().data};
@@ -213,10 +275,11 @@ class VariableScan final : public PageScan {
     return arrow::Status::OK();
   }
 
-  arrow::Status Decode(DecodeContext& context, ValueSink& out) override {
+  arrow::Status Decode(DecodeContext& context, LeafSink& out) override {
+    Levels levels(context.memory);
     for (size_t i = 0; i < rows_.size(); ++i)
-      ARROW_RETURN_NOT_OK(page_.Decode(ViewOf(bytes_[i]), rows_[i].count, context, out));
-    return arrow::Status::OK();
+      ARROW_RETURN_NOT_OK(page_.Decode(ViewOf(bytes_[i]), rows_[i].count, context, levels, out.values()));
+    return out.AppendRows(page_.form().layers, std::move(levels), TotalCount(rows_));
   }
 
  private:
@@ -230,39 +293,39 @@ class VariableScan final : public PageScan {
     return arrow::Status::OK();
   }
 
-  const VariablePage& page_;
+  const IndexedPage& page_;
   std::vector<Slice> rows_;
   BufferPtr index_;  // null: not kept
   std::vector<ByteRange> ranges_;
   std::vector<BufferPtr> bytes_;
 };
 
-std::unique_ptr<PageScan> VariablePage::Scan(std::vector<Slice> rows) const {
-  return std::make_unique<VariableScan>(*this, std::move(rows));
+std::unique_ptr<PageScan> IndexedPage::Scan(std::vector<Slice> rows) const {
+  return std::make_unique<IndexedScan>(*this, std::move(rows));
 }
 
 uint64_t ControlBytes(uint32_t bits) { return bits == 0 ? 0 : bits <= 8 ? 1 : bits <= 16 ? 2 : 4; }
 
-arrow::Result<PageReaderPtr> MakeFixed(const pb::FullZipLayout& layout, const PageSpec& spec, Form form) {
+arrow::Result<FixedValueDecoderPtr> MakeFixedDecoder(const pb::FullZipLayout& layout, const PageSpec& spec) {
   ARROW_ASSIGN_OR_RAISE(FixedValueDecoderPtr decoder, MakeFixedValueDecoder(layout.value_compression(), spec.shape));
   if (layout.bits_per_value() % 8 != 0 || layout.bits_per_value() / 8 != decoder->bytes()) {
     return Corruption("a full-zip page has values of {} bits, its encoding makes {} bytes", layout.bits_per_value(),
                       decoder->bytes());
   }
+  return decoder;
+}
+
+arrow::Result<PageReaderPtr> MakeFixed(const pb::FullZipLayout& layout, const PageSpec& spec, Form form) {
+  ARROW_ASSIGN_OR_RAISE(FixedValueDecoderPtr decoder, MakeFixedDecoder(layout, spec));
   const uint64_t stride = form.control_bytes + decoder->bytes();
   uint64_t size;
   if (__builtin_mul_overflow(stride, form.num_rows, &size) || size != form.data.length) {
     return Corruption("a full-zip page of {} rows of {} bytes has {} bytes", form.num_rows, stride, form.data.length);
   }
-  return std::make_shared<FixedPage>(form, std::move(decoder));
+  return std::make_shared<FixedPage>(std::move(form), std::move(decoder));
 }
 
-arrow::Result<PageReaderPtr> MakeVariable(const pb::FullZipLayout& layout, const PageSpec& spec, Form form) {
-  ARROW_ASSIGN_OR_RAISE(VariableValueDecoderPtr decoder,
-                        MakeVariableValueDecoder(layout.value_compression(), spec.shape));
-  if (layout.bits_per_offset() != 32 && layout.bits_per_offset() != 64) {
-    return Corruption("a full-zip page has lengths of {} bits", layout.bits_per_offset());
-  }
+arrow::Result<PageReaderPtr> MakeIndexed(const PageSpec& spec, Form form, EntryDecoder decoder) {
   if (spec.page.buffers.size() < 2) return Corruption("a full-zip page of variable width has no index");
   const ByteRange index = spec.page.buffers[1];
   const uint64_t entries = form.num_rows + 1;
@@ -270,28 +333,58 @@ arrow::Result<PageReaderPtr> MakeVariable(const pb::FullZipLayout& layout, const
   if (index.length % entries != 0 || (width != 1 && width != 2 && width != 4 && width != 8)) {
     return Corruption("the index of a full-zip page of {} rows has {} bytes", form.num_rows, index.length);
   }
-  return std::make_shared<VariablePage>(form, index, width, layout.bits_per_offset() / 8, std::move(decoder),
-                                        spec.environment);
+  return std::make_shared<IndexedPage>(std::move(form), index, width, std::move(decoder), spec.environment);
+}
+
+arrow::Result<PageReaderPtr> MakeVariable(const pb::FullZipLayout& layout, const PageSpec& spec, Form form) {
+  EntryDecoder decoder;
+  ARROW_ASSIGN_OR_RAISE(decoder.variable, MakeVariableValueDecoder(layout.value_compression(), spec.shape));
+  if (layout.bits_per_offset() != 32 && layout.bits_per_offset() != 64) {
+    return Corruption("a full-zip page has lengths of {} bits", layout.bits_per_offset());
+  }
+  decoder.length_bytes = layout.bits_per_offset() / 8;
+  return MakeIndexed(spec, std::move(form), std::move(decoder));
+}
+
+arrow::Result<PageReaderPtr> MakeFixedInLists(const pb::FullZipLayout& layout, const PageSpec& spec, Form form) {
+  EntryDecoder decoder;
+  ARROW_ASSIGN_OR_RAISE(decoder.fixed, MakeFixedDecoder(layout, spec));
+  return MakeIndexed(spec, std::move(form), std::move(decoder));
+}
+
+// The widths of levels are those of the largest that occurs in the page.
+arrow::Status CheckLevels(const pb::FullZipLayout& layout, const PageLayers& layers, const PageSpec& spec) {
+  const auto fits = [](uint32_t bits, uint16_t most) {
+    return bits <= static_cast<uint32_t>(std::bit_width(most)) && (bits > 0) == (most > 0);
+  };
+  if (!fits(layout.bits_rep(), layers.max_rep()) || !fits(layout.bits_def(), layers.max_def()))
+    return Corruption("the levels of a page do not match its layers");
+  const uint64_t rows = spec.page.num_rows;
+  const bool lists = layers.max_rep() > 0;
+  if (lists ? layout.num_items() < rows || layout.num_visible_items() > layout.num_items()
+            : layout.num_items() != rows || layout.num_visible_items() != rows) {
+    return Corruption("a page of {} rows has {} items, {} of them visible", rows, layout.num_items(),
+                      layout.num_visible_items());
+  }
+  return arrow::Status::OK();
 }
 
 }  // namespace
 
 arrow::Result<PageReaderPtr> MakeFullZipPage(const pb::FullZipLayout& layout, const PageSpec& spec) {
-  ARROW_ASSIGN_OR_RAISE(bool nullable, SingleItemLayerIsNullable(layout.layers()));
-  if (layout.bits_rep() > 0) return NotSupported("columns with lists are not readable");
-  if (layout.bits_def() > 1 || (layout.bits_def() == 1) != nullable) {
-    return Corruption("the definition levels of a page do not match its layers");
-  }
-  if (layout.num_items() != spec.page.num_rows || layout.num_visible_items() != spec.page.num_rows) {
-    return Corruption("a page of {} rows has {} items, {} of them visible", spec.page.num_rows, layout.num_items(),
-                      layout.num_visible_items());
-  }
+  ARROW_ASSIGN_OR_RAISE(PageLayers layers, LayersOf(layout, spec));
+  ARROW_RETURN_NOT_OK(CheckLevels(layout, layers, spec));
   if (spec.page.buffers.empty()) return Corruption("a full-zip page has no buffer");
-  const Form form{
-      .control_bytes = ControlBytes(layout.bits_def()), .num_rows = spec.page.num_rows, .data = spec.page.buffers[0]};
+  const bool lists = layers.max_rep() > 0;
+  Form form{.layers = std::move(layers),
+            .control_bytes = ControlBytes(layout.bits_rep() + layout.bits_def()),
+            .def_bits = layout.bits_def(),
+            .num_rows = spec.page.num_rows,
+            .data = spec.page.buffers[0]};
   switch (layout.details_case()) {
-    case pb::FullZipLayout::kBitsPerValue: return MakeFixed(layout, spec, form);
-    case pb::FullZipLayout::kBitsPerOffset: return MakeVariable(layout, spec, form);
+    case pb::FullZipLayout::kBitsPerValue:
+      return lists ? MakeFixedInLists(layout, spec, std::move(form)) : MakeFixed(layout, spec, std::move(form));
+    case pb::FullZipLayout::kBitsPerOffset: return MakeVariable(layout, spec, std::move(form));
     default: return Corruption("a full-zip page does not say how wide its values are");
   }
 }

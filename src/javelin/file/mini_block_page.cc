@@ -5,6 +5,8 @@
 #include "javelin/file/encodings_internal.h"
 #include "javelin/file/page_dictionary_internal.h"
 #include "javelin/file/page_layouts_internal.h"
+#include "javelin/file/repetition_index_internal.h"
+#include "javelin/file/row_picker_internal.h"
 
 namespace javelin::file {
 
@@ -17,30 +19,51 @@ constexpr uint64_t kReadWholeBytes = 16u << 10;
 struct Tables {
   ChunkTable chunks;
   std::shared_ptr<const PageDictionary> dictionary;  // null if the page has none
+  std::optional<RepetitionIndex> rows;               // of pages with lists
 };
 using TablesPtr = std::shared_ptr<const Tables>;
 
 struct Form {
   unsigned word_bytes = 4;
   ChunkForm chunk;
-  uint64_t num_items = 0;
+  PageLayers layers;
+  uint64_t num_items = 0;  // values, null ones included
+  uint64_t num_rows = 0;
   ByteRange table;
   ByteRange data;
   std::optional<ByteRange> dictionary;
+  std::optional<ByteRange> index;
   uint64_t num_dictionary_items = 0;
   ValueShape shape;         // of the column
   uint64_t index_bits = 0;  // of indices, where there is a dictionary
+
+  // What has to be read before chunks are known.
+  std::vector<ByteRange> TableRanges() const {
+    std::vector<ByteRange> ranges = {table};
+    if (dictionary) ranges.push_back(*dictionary);
+    if (index) ranges.push_back(*index);
+    return ranges;
+  }
+};
+
+struct Decoders {
+  MiniBlockDecoderPtr values;
+  BlockDecoderPtr rep;         // null: no lists
+  BlockDecoderPtr def;         // null: all values are valid
+  BlockDecoderPtr dictionary;  // null: no dictionary
+};
+
+// Neighbouring chunks that are read together.
+struct Run {
+  size_t first = 0;  // chunk
+  size_t end = 0;
+  std::vector<Slice> rows;  // with lists: of the page; else: values of the one chunk
 };
 
 class MiniBlockPage final : public PageReader {
  public:
-  MiniBlockPage(Form form, MiniBlockDecoderPtr values, BlockDecoderPtr def, BlockDecoderPtr dictionary,
-                std::shared_ptr<PageEnvironment> environment)
-      : form_(std::move(form)),
-        values_(std::move(values)),
-        def_(std::move(def)),
-        dictionary_(std::move(dictionary)),
-        environment_(std::move(environment)) {}
+  MiniBlockPage(Form form, Decoders decoders, std::shared_ptr<PageEnvironment> environment)
+      : form_(std::move(form)), decoders_(std::move(decoders)), environment_(std::move(environment)) {}
 
   std::unique_ptr<PageScan> Scan(std::vector<Slice> rows) const override;
 
@@ -51,64 +74,108 @@ class MiniBlockPage final : public PageReader {
     return tables_;
   }
 
-  arrow::Result<TablesPtr> LoadTables(Bytes words, Bytes dictionary) const {
+  // `bytes`: of Form::TableRanges().
+  arrow::Result<TablesPtr> LoadTables(std::span<const BufferPtr> bytes) const {
     auto tables = std::make_shared<Tables>();
-    ARROW_ASSIGN_OR_RAISE(tables->chunks,
-                          ChunkTable::Parse(words, form_.word_bytes, form_.data.length, form_.num_items));
-    if (dictionary_ != nullptr) {
+    ARROW_ASSIGN_OR_RAISE(tables->chunks, ChunkTable::Parse(ViewOf(bytes.front()), form_.word_bytes, form_.data.length,
+                                                            form_.num_items));
+    if (form_.dictionary) {
       ARROW_ASSIGN_OR_RAISE(tables->dictionary,
-                            PageDictionary::Decode(*dictionary_, dictionary, form_.num_dictionary_items, form_.shape,
-                                                   environment_->resources));
+                            PageDictionary::Decode(*decoders_.dictionary, ViewOf(bytes[1]), form_.num_dictionary_items,
+                                                   form_.shape, environment_->resources));
+    }
+    if (form_.index) {
+      ARROW_ASSIGN_OR_RAISE(tables->rows, RepetitionIndex::Parse(ViewOf(bytes.back()), tables->chunks.num_chunks(),
+                                                                 form_.num_rows));
     }
     std::lock_guard lock(environment_->mutex);
     if (tables_ != nullptr) return tables_;
     environment_->kept_bytes += tables->chunks.memory_bytes();
     if (tables->dictionary != nullptr) environment_->kept_bytes += tables->dictionary->memory_bytes();
+    if (tables->rows) environment_->kept_bytes += tables->rows->memory_bytes();
     tables_ = std::move(tables);
     return tables_;
   }
 
-  arrow::Status DecodeChunk(const Tables& tables, const ChunkPart& part, Bytes chunk, DecodeContext& context,
-                            ValueSink& out) const {
-    ARROW_ASSIGN_OR_RAISE(ChunkBuffers buffers, ParseChunk(chunk, form_.chunk));
-    const uint64_t num_values = tables.chunks.num_values(part.chunk);
-    std::vector<uint16_t> levels;
-    if (def_ != nullptr) {
-      ARROW_ASSIGN_OR_RAISE(levels, DecodeLevels(buffers, num_values, part.slices, context));
-      ARROW_RETURN_NOT_OK(out.validity().AppendLevels(levels));
-    } else {
-      ARROW_RETURN_NOT_OK(out.validity().AppendValid(TotalCount(part.slices)));
+  std::vector<Run> RunsOf(const Tables& tables, std::span<const Slice> rows) const {
+    std::vector<Run> runs;
+    if (!tables.rows) {
+      for (ChunkPart& part : SplitByChunk(tables.chunks, rows))
+        runs.push_back({part.chunk, part.chunk + 1, std::move(part.slices)});
+      return runs;
     }
-    if (tables.dictionary == nullptr) return values_->Decode(buffers.values, num_values, part.slices, context, out);
-    ValueSink indices(FixedShape(form_.index_bits), context.memory);
-    ARROW_RETURN_NOT_OK(values_->Decode(buffers.values, num_values, part.slices, context, indices));
-    return tables.dictionary->Append(indices.fixed_values(), form_.index_bits / 8, levels, out);
+    for (const Slice& slice : rows) {
+      const Slice chunks = tables.rows->ChunksOf(slice);
+      if (runs.empty() || runs.back().end <= chunks.first) runs.push_back({chunks.first, chunks.end(), {}});
+      runs.back().end = chunks.end();
+      runs.back().rows.push_back(slice);
+    }
+    return runs;
+  }
+
+  // A chunk of a page without lists, whose rows are its values.
+  arrow::Status DecodeChunk(const Tables& tables, size_t chunk, Bytes bytes, std::span<const Slice> rows,
+                            DecodeContext& context, Levels& levels, ValueSink& out) const {
+    ARROW_ASSIGN_OR_RAISE(ChunkBuffers buffers, ParseChunk(bytes, form_.chunk));
+    const uint64_t num_values = tables.chunks.num_values(chunk);
+    std::span<const uint16_t> wanted;
+    if (decoders_.def != nullptr) {
+      if (buffers.num_levels != num_values)
+        return Corruption("a chunk has {} levels for {} values", buffers.num_levels, num_values);
+      ValueSink all(FixedShape(16), context.memory);
+      ARROW_RETURN_NOT_OK(decoders_.def->Decode(buffers.def, num_values, context, all));
+      const uint64_t count = TotalCount(rows);
+      ARROW_ASSIGN_OR_RAISE(uint16_t* target, levels.def.Append(count));
+      wanted = {target, count};
+      for (const Slice& slice : rows) {
+        std::memcpy(target, all.fixed_values().data() + slice.first * 2, slice.count * 2);
+        target += slice.count;
+      }
+    }
+    return DecodeValues(tables, buffers, num_values, rows, wanted, context, out);
+  }
+
+  // A chunk of a page with lists.
+  arrow::Status DecodeChunkOfLists(const Tables& tables, size_t chunk, Bytes bytes, RowPicker& picker,
+                                   DecodeContext& context, Levels& levels, ValueSink& out) const {
+    ARROW_ASSIGN_OR_RAISE(ChunkBuffers buffers, ParseChunk(bytes, form_.chunk));
+    if (picker.begun() != tables.rows->rows_before(chunk))
+      return Corruption("{} rows begin before chunk {}, its page says {}", picker.begun(), chunk,
+                        tables.rows->rows_before(chunk));
+    ValueSink rep(FixedShape(16), context.memory);
+    ARROW_RETURN_NOT_OK(decoders_.rep->Decode(buffers.rep, buffers.num_levels, context, rep));
+    ValueSink def(FixedShape(16), context.memory);
+    if (decoders_.def != nullptr)
+      ARROW_RETURN_NOT_OK(decoders_.def->Decode(buffers.def, buffers.num_levels, context, def));
+    std::vector<Slice> wanted;
+    LevelBuffer value_levels(context.memory);
+    ARROW_ASSIGN_OR_RAISE(const uint64_t num_values, picker.Pick(AsLevels(rep), AsLevels(def), levels, wanted,
+                                                                 form_.dictionary ? &value_levels : nullptr));
+    if (num_values != tables.chunks.num_values(chunk))
+      return Corruption("chunk {} has {} values, its levels make {}", chunk, tables.chunks.num_values(chunk),
+                        num_values);
+    if (wanted.empty()) return arrow::Status::OK();
+    return DecodeValues(tables, buffers, num_values, wanted, value_levels.levels(), context, out);
   }
 
  private:
-  // The definition levels of the wanted values.
-  arrow::Result<std::vector<uint16_t>> DecodeLevels(const ChunkBuffers& buffers, uint64_t num_values,
-                                                    std::span<const Slice> slices, DecodeContext& context) const {
-    if (buffers.num_levels != num_values)
-      return Corruption("a chunk has {} levels for {} values", buffers.num_levels, num_values);
-    ValueSink all(FixedShape(16), context.memory);
-    ARROW_RETURN_NOT_OK(def_->Decode(buffers.def, num_values, context, all));
-    std::vector<uint16_t> levels(TotalCount(slices));
-    size_t done = 0;
-    for (const Slice& slice : slices) {
-      std::memcpy(levels.data() + done, all.fixed_values().data() + slice.first * 2, slice.count * 2);
-      done += slice.count;
-    }
-    for (uint16_t level : levels) {
-      if (level > 1) return Corruption("a value has definition level {}, its column knows 0 and 1", level);
-    }
-    return levels;
+  static std::span<const uint16_t> AsLevels(const ValueSink& sink) {
+    const Bytes bytes = sink.fixed_values();
+    return {reinterpret_cast<const uint16_t*>(bytes.data()), bytes.size() / sizeof(uint16_t)};
+  }
+
+  // `levels`: of the wanted values, or none if all are valid.
+  arrow::Status DecodeValues(const Tables& tables, const ChunkBuffers& buffers, uint64_t num_values,
+                             std::span<const Slice> wanted, std::span<const uint16_t> levels, DecodeContext& context,
+                             ValueSink& out) const {
+    if (tables.dictionary == nullptr) return decoders_.values->Decode(buffers.values, num_values, wanted, context, out);
+    ValueSink indices(FixedShape(form_.index_bits), context.memory);
+    ARROW_RETURN_NOT_OK(decoders_.values->Decode(buffers.values, num_values, wanted, context, indices));
+    return tables.dictionary->Append(indices.fixed_values(), form_.index_bits / 8, levels, out);
   }
 
   Form form_;
-  MiniBlockDecoderPtr values_;
-  BlockDecoderPtr def_;         // null: all values are valid
-  BlockDecoderPtr dictionary_;  // null: no dictionary
+  Decoders decoders_;
   std::shared_ptr<PageEnvironment> environment_;
   mutable TablesPtr tables_;  // guarded by the environment's mutex
 };
@@ -118,7 +185,7 @@ class MiniBlockScan final : public PageScan {
   MiniBlockScan(const MiniBlockPage& page, std::vector<Slice> rows)
       : page_(page), rows_(std::move(rows)), tables_(page.tables()) {
     const Form& form = page_.form();
-    const bool all = rows_.size() == 1 && rows_[0].count == form.num_items;
+    const bool all = rows_.size() == 1 && rows_[0].count == form.num_rows;
     if (tables_ == nullptr && (all || form.data.length <= kReadWholeBytes)) pieces_ = {form.data};
   }
 
@@ -128,8 +195,7 @@ class MiniBlockScan final : public PageScan {
       FindPieces();
       return pieces_;
     }
-    std::vector<ByteRange> ranges = {page_.form().table};
-    if (page_.form().dictionary) ranges.push_back(*page_.form().dictionary);
+    std::vector<ByteRange> ranges = page_.form().TableRanges();
     ranges.insert(ranges.end(), pieces_.begin(), pieces_.end());
     return ranges;
   }
@@ -137,38 +203,44 @@ class MiniBlockScan final : public PageScan {
   arrow::Status Supply(std::vector<BufferPtr> bytes) override {
     size_t taken = 0;
     if (tables_ == nullptr) {
-      const Bytes words = ViewOf(bytes[taken++]);
-      const Bytes dictionary = page_.form().dictionary ? ViewOf(bytes[taken++]) : Bytes();
-      ARROW_ASSIGN_OR_RAISE(tables_, page_.LoadTables(words, dictionary));
-      parts_ = SplitByChunk(tables_->chunks, rows_);
+      taken = page_.form().TableRanges().size();
+      ARROW_ASSIGN_OR_RAISE(tables_, page_.LoadTables(std::span(bytes).first(taken)));
+      runs_ = page_.RunsOf(*tables_, rows_);
     }
     pieces_bytes_.assign(bytes.begin() + static_cast<ptrdiff_t>(taken), bytes.end());
     return arrow::Status::OK();
   }
 
-  arrow::Status Decode(DecodeContext& context, ValueSink& out) override {
+  arrow::Status Decode(DecodeContext& context, LeafSink& out) override {
+    Levels levels(context.memory);
     size_t piece = 0;
-    for (const ChunkPart& part : parts_) {
-      const ByteRange range = RangeOf(part.chunk);
-      while (range.end() > pieces_[piece].end()) ++piece;
-      const Bytes chunk = ViewOf(pieces_bytes_[piece]).subspan(range.offset - pieces_[piece].offset, range.length);
-      ARROW_RETURN_NOT_OK(page_.DecodeChunk(*tables_, part, chunk, context, out));
+    for (const Run& run : runs_) {
+      std::optional<RowPicker> picker;
+      if (tables_->rows) picker.emplace(page_.form().layers, run.rows, tables_->rows->rows_before(run.first));
+      for (size_t chunk = run.first; chunk < run.end; ++chunk) {
+        const ByteRange range = RangeOf(chunk, chunk + 1);
+        while (range.end() > pieces_[piece].end()) ++piece;
+        const Bytes bytes = ViewOf(pieces_bytes_[piece]).subspan(range.offset - pieces_[piece].offset, range.length);
+        ARROW_RETURN_NOT_OK(
+            picker ? page_.DecodeChunkOfLists(*tables_, chunk, bytes, *picker, context, levels, out.values())
+                   : page_.DecodeChunk(*tables_, chunk, bytes, run.rows, context, levels, out.values()));
+      }
     }
-    return arrow::Status::OK();
+    return out.AppendRows(page_.form().layers, std::move(levels), TotalCount(rows_));
   }
 
  private:
-  ByteRange RangeOf(size_t chunk) const {
-    const uint64_t begin = tables_->chunks.begin(chunk);
-    return {page_.form().data.offset + begin, tables_->chunks.end(chunk) - begin};
+  ByteRange RangeOf(size_t first, size_t end) const {
+    const uint64_t begin = tables_->chunks.begin(first);
+    return {page_.form().data.offset + begin, tables_->chunks.end(end - 1) - begin};
   }
 
   // Runs of neighbouring chunks.
   void FindPieces() {
-    if (parts_.empty()) parts_ = SplitByChunk(tables_->chunks, rows_);
+    if (runs_.empty()) runs_ = page_.RunsOf(*tables_, rows_);
     pieces_.clear();
-    for (const ChunkPart& part : parts_) {
-      const ByteRange range = RangeOf(part.chunk);
+    for (const Run& run : runs_) {
+      const ByteRange range = RangeOf(run.first, run.end);
       if (!pieces_.empty() && pieces_.back().end() == range.offset) {
         pieces_.back().length += range.length;
       } else {
@@ -180,7 +252,7 @@ class MiniBlockScan final : public PageScan {
   const MiniBlockPage& page_;
   std::vector<Slice> rows_;
   TablesPtr tables_;
-  std::vector<ChunkPart> parts_;
+  std::vector<Run> runs_;
   std::vector<ByteRange> pieces_;  // of the data
   std::vector<BufferPtr> pieces_bytes_;
 };
@@ -216,46 +288,66 @@ arrow::Status CheckBuffers(const PageSpec& spec, const pb::MiniBlockLayout& layo
 
 }  // namespace
 
+namespace {
+
+// The levels of a page are there if and only if its layers have any.
+arrow::Status CheckLevels(const pb::MiniBlockLayout& layout, const PageLayers& layers, const PageSpec& spec) {
+  if (layout.has_def_compression() != (layers.max_def() > 0))
+    return Corruption("the definition levels of a page do not match its layers");
+  if (layout.has_rep_compression() != (layers.max_rep() > 0))
+    return Corruption("the repetition levels of a page do not match its layers");
+  if (layout.repetition_index_depth() != (layers.max_rep() > 0 ? 1u : 0u))
+    return Corruption("the repetition index of a page has depth {}", layout.repetition_index_depth());
+  if (layers.max_rep() == 0 && layout.num_items() != spec.page.num_rows)
+    return Corruption("a page of {} rows has {} items", spec.page.num_rows, layout.num_items());
+  return arrow::Status::OK();
+}
+
+arrow::Status MakeDictionary(const pb::MiniBlockLayout& layout, const PageSpec& spec, Form* form, Decoders* decoders) {
+  if (spec.shape.kind == ValueShape::Kind::kList || spec.shape.is_fixed(1))
+    return Corruption("a page of {} has a dictionary", ToString(spec.shape));
+  form->dictionary = spec.page.buffers[2];
+  form->num_dictionary_items = layout.num_dictionary_items();
+  ARROW_ASSIGN_OR_RAISE(decoders->dictionary, MakeBlockDecoder(layout.dictionary(), spec.shape));
+  ARROW_ASSIGN_OR_RAISE(form->index_bits, IndexBits(layout.value_compression()));
+  return arrow::Status::OK();
+}
+
+}  // namespace
+
 arrow::Result<PageReaderPtr> MakeMiniBlockPage(const pb::MiniBlockLayout& layout, const PageSpec& spec) {
   ARROW_RETURN_NOT_OK(CheckBuffers(spec, layout));
-  ARROW_ASSIGN_OR_RAISE(bool nullable, SingleItemLayerIsNullable(layout.layers()));
-  if (layout.has_rep_compression() || layout.repetition_index_depth() > 0)
-    return NotSupported("columns with lists are not readable");
-  if (layout.has_def_compression() != nullable)
-    return Corruption("the definition levels of a page do not match its layers");
-  if (layout.num_items() != spec.page.num_rows) {
-    return Corruption("a page of {} rows has {} items", spec.page.num_rows, layout.num_items());
-  }
+  ARROW_ASSIGN_OR_RAISE(PageLayers layers, LayersOf(layout, spec));
+  ARROW_RETURN_NOT_OK(CheckLevels(layout, layers, spec));
   if (spec.shape.kind == ValueShape::Kind::kNull) return Corruption("a page of a column of nulls holds values");
+  const bool has_rep = layers.max_rep() > 0;
+  const bool has_def = layers.max_def() > 0;
   Form form{.word_bytes = layout.has_large_chunk() ? 4u : 2u,
-            .chunk = {.has_def = nullable, .large = layout.has_large_chunk()},
+            .chunk = {.has_rep = has_rep, .has_def = has_def, .large = layout.has_large_chunk()},
+            .layers = std::move(layers),
             .num_items = layout.num_items(),
+            .num_rows = spec.page.num_rows,
             .table = spec.page.buffers[0],
             .data = spec.page.buffers[1],
             .shape = spec.shape};
-  ValueShape stored = spec.shape;
-  BlockDecoderPtr dictionary;
-  if (layout.has_dictionary()) {
-    if (spec.shape.kind == ValueShape::Kind::kList || spec.shape.is_fixed(1))
-      return Corruption("a page of {} has a dictionary", ToString(spec.shape));
-    form.dictionary = spec.page.buffers[2];
-    form.num_dictionary_items = layout.num_dictionary_items();
-    ARROW_ASSIGN_OR_RAISE(dictionary, MakeBlockDecoder(layout.dictionary(), spec.shape));
-    ARROW_ASSIGN_OR_RAISE(form.index_bits, IndexBits(layout.value_compression()));
-    stored = FixedShape(form.index_bits);
-  }
-  ARROW_ASSIGN_OR_RAISE(MiniBlockDecoderPtr values, MakeMiniBlockDecoder(layout.value_compression(), stored));
-  if (values->num_buffers() != layout.num_buffers()) {
+  if (has_rep) form.index = spec.page.buffers.back();
+  Decoders decoders;
+  if (layout.has_dictionary()) ARROW_RETURN_NOT_OK(MakeDictionary(layout, spec, &form, &decoders));
+  ARROW_ASSIGN_OR_RAISE(
+      decoders.values,
+      MakeMiniBlockDecoder(layout.value_compression(), form.dictionary ? FixedShape(form.index_bits) : spec.shape));
+  if (decoders.values->num_buffers() != layout.num_buffers()) {
     return Corruption("a mini-block page has {} buffers a chunk, its encoding needs {}", layout.num_buffers(),
-                      values->num_buffers());
+                      decoders.values->num_buffers());
   }
-  form.chunk.num_buffers = values->num_buffers();
-  BlockDecoderPtr def;
-  if (nullable) {
-    ARROW_ASSIGN_OR_RAISE(def, MakeBlockDecoder(layout.def_compression(), FixedShape(16)));
+  form.chunk.num_buffers = decoders.values->num_buffers();
+  if (has_rep) {
+    ARROW_ASSIGN_OR_RAISE(decoders.rep, MakeBlockDecoder(layout.rep_compression(), FixedShape(16)));
   }
-  return std::make_shared<MiniBlockPage>(std::move(form), std::move(values), std::move(def), std::move(dictionary),
-                                         spec.environment);
+  if (has_def) {
+    ARROW_ASSIGN_OR_RAISE(decoders.def, MakeBlockDecoder(layout.def_compression(), FixedShape(16)));
+  }
+  return std::make_shared<MiniBlockPage>(std::move(form), std::move(decoders), spec.environment);
 }
 
 }  // namespace javelin::file

@@ -24,13 +24,9 @@ arrow::Result<PageReaderPtr> MakeConstantPage(const pb::ConstantLayout& layout,
 arrow::Result<PageReaderPtr> MakeArrayEncodingPage(const lance::encodings::ArrayEncoding& encoding,
                                                    const PageSpec& spec);  // page_v2_0.cc
 
-// A column without structs or lists around it has one layer; returns whether it may hold nulls.
-template <typename Layers>
-arrow::Result<bool> SingleItemLayerIsNullable(const Layers& layers) {
-  if (layers.size() == 1 && layers[0] == pb::ALL_VALID_ITEM) return false;
-  if (layers.size() == 1 && layers[0] == pb::NULLABLE_ITEM) return true;
-  if (layers.size() > 1) return NotSupported("columns inside structs or lists are not readable");
-  return Corruption("the page of a plain column has {} layers that no such column can have", layers.size());
+template <typename Layout>
+arrow::Result<PageLayers> LayersOf(const Layout& layout, const PageSpec& spec) {
+  return PageLayers::Make({layout.layers().data(), static_cast<size_t>(layout.layers_size())}, spec.layers);
 }
 
 inline Bytes ViewOf(const BufferPtr& buffer) { return {buffer->data(), static_cast<size_t>(buffer->size())}; }

@@ -13,6 +13,7 @@
 #include "javelin/base/resources.h"
 #include "javelin/file/container_internal.h"
 #include "javelin/file/decoder_internal.h"
+#include "javelin/file/leaf_sink_internal.h"
 #include "javelin/store/object_store.h"
 
 namespace javelin::file {
@@ -62,8 +63,8 @@ class PageScan {
   virtual arrow::Result<std::vector<ByteRange>> Wanted() = 0;
   // The bytes of the ranges last wanted, in order.
   virtual arrow::Status Supply(std::vector<BufferPtr> bytes) = 0;
-  // Appends the rows and their validity.
-  virtual arrow::Status Decode(DecodeContext& context, ValueSink& out) = 0;
+  // Appends the rows: their values and all layers around them.
+  virtual arrow::Status Decode(DecodeContext& context, LeafSink& out) = 0;
 };
 
 // A page that is understood. Thread-safe.
@@ -78,6 +79,7 @@ struct PageSpec {
   const PageMetadata& page;
   FileVersion version;
   const ValueShape& shape;
+  const ColumnLayers& layers;  // of the column
   std::shared_ptr<PageEnvironment> environment;
 };
 

@@ -51,7 +51,7 @@ class PageTest : public ::testing::Test {
     }
     ARROW_ASSIGN_OR_RAISE(ValueShape shape, ShapeOf(*type));
     auto environment = std::make_shared<PageEnvironment>(resources_);
-    ARROW_ASSIGN_OR_RAISE(auto reader, MakePageReader({page, version, shape, environment}));
+    ARROW_ASSIGN_OR_RAISE(auto reader, MakePageReader({page, version, shape, kFlatColumn, environment}));
     if (rows.empty()) rows = {{0, num_rows}};
     auto scan = reader->Scan(rows);
     while (true) {
@@ -63,11 +63,11 @@ class PageTest : public ::testing::Test {
       ARROW_RETURN_NOT_OK(scan->Supply(std::move(answers)));
     }
     SinkMemory memory(resources_.pool, resources_.memory.get());
-    ValueSink sink(shape, memory, TotalCount(rows));
+    LeafSink sink(shape, kFlatColumn, memory, TotalCount(rows));
     Decompressor decompressor;
     DecodeContext context(memory, decompressor);
     ARROW_RETURN_NOT_OK(scan->Decode(context, sink));
-    ARROW_ASSIGN_OR_RAISE(auto data, sink.Finish(type));
+    ARROW_ASSIGN_OR_RAISE(auto data, sink.values().Finish(type));
     auto array = arrow::MakeArray(data);
     ARROW_RETURN_NOT_OK(array->ValidateFull());
     return array;
@@ -242,7 +242,7 @@ TEST_F(PageTest, EncodingsMustFitTheColumn) {
       32);
   EXPECT_KIND(decode(layout, arrow::utf8()), ErrorKind::kCorruption, "2312");
   layout.mutable_mini_block_layout()->add_layers(pb::NULLABLE_ITEM);
-  EXPECT_KIND(decode(layout, arrow::utf8()), ErrorKind::kNotSupported, "structs or lists");
+  EXPECT_KIND(decode(layout, arrow::utf8()), ErrorKind::kCorruption, "2 layers");
   pb::PageLayout blob;
   blob.mutable_blob_layout();
   EXPECT_KIND(decode(blob, arrow::large_binary()), ErrorKind::kNotSupported, "blob");

@@ -57,7 +57,8 @@ class FixedScan final : public PageScan {
     return arrow::Status::OK();
   }
 
-  arrow::Status Decode(DecodeContext& context, ValueSink& out) override {
+  arrow::Status Decode(DecodeContext& context, LeafSink& leaf) override {
+    ValueSink& out = leaf.values();
     return DecodeLevel(0, rows_, bytes_, context, out);
   }
 

@@ -122,7 +122,8 @@ class BinaryScan final : public PageScan {
     return arrow::Status::OK();
   }
 
-  arrow::Status Decode(DecodeContext&, ValueSink& out) override {
+  arrow::Status Decode(DecodeContext&, LeafSink& leaf) override {
+    ValueSink& out = leaf.values();
     for (size_t i = 0; i < slices_.size(); ++i) {
       ARROW_RETURN_NOT_OK(
           AppendStrings(page_.form(), slices_[i], ViewOf(bytes_[i]).subspan(whole_ ? slices_[i].begin : 0), out));
@@ -205,8 +206,8 @@ class DictionaryScan final : public PageScan {
     bytes_ = std::move(bytes);
     return arrow::Status::OK();
   }
-  arrow::Status Decode(DecodeContext& context, ValueSink& out) override {
-    return page_.Decode(rows_, bytes_, context, out);
+  arrow::Status Decode(DecodeContext& context, LeafSink& out) override {
+    return page_.Decode(rows_, bytes_, context, out.values());
   }
 
  private:

@@ -1,0 +1,82 @@
+// Where a leaf column of one read goes: its values, and the structs and lists around them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <arrow/buffer.h>
+#include <arrow/result.h>
+
+#include "javelin/file/column_layers_internal.h"
+#include "javelin/file/value_sink_internal.h"
+
+namespace javelin::file {
+
+// 16-bit numbers one after the other, counted against the memory of the read.
+class LevelBuffer {
+ public:
+  explicit LevelBuffer(SinkMemory& memory) : memory_(&memory) {}
+  // Room for `count` more, to be filled by the caller at once.
+  arrow::Result<uint16_t*> Append(uint64_t count);
+  // From a file: little-endian, at any address. An odd byte at the end is left out.
+  arrow::Status AppendBytes(Bytes bytes);
+  void Truncate(uint64_t size) { size_ = size; }
+  std::span<uint16_t> levels() {
+    return {buffer_ == nullptr ? nullptr : reinterpret_cast<uint16_t*>(buffer_->mutable_data()), size_};
+  }
+  uint64_t size() const { return size_; }
+
+ private:
+  SinkMemory* memory_;
+  std::shared_ptr<arrow::ResizableBuffer> buffer_;
+  uint64_t size_ = 0;
+};
+
+// Levels of whole rows of a page. One of each per entry, or none at all where the page has none.
+struct Levels {
+  explicit Levels(SinkMemory& memory) : rep(memory), def(memory) {}
+  LevelBuffer rep;
+  LevelBuffer def;
+};
+
+class LeafSink {
+ public:
+  // `expected`: rows.
+  LeafSink(ValueShape shape, ColumnLayers column, SinkMemory& memory, uint64_t expected);
+
+  ValueSink& values() { return values_; }
+  const ColumnLayers& column() const { return column_; }
+
+  // Adds `num_rows` rows of a page to every layer; uses up the levels. The values they have slots for are appended to
+  // `values` by the caller, their validity here. Corruption: levels that no such column can have, or of other than
+  // `num_rows` rows.
+  arrow::Status AppendRows(const PageLayers& page, Levels levels, uint64_t num_rows);
+
+  // What a layer holds: slots, or lists. Counted from the outside, 0 = the top-level field; not for the leaf.
+  struct Layer {
+    Layer(SinkMemory& memory, uint64_t expected) : validity(memory, expected) {}
+    ValiditySink validity;
+    uint64_t length = 0;
+    std::shared_ptr<arrow::ResizableBuffer> offsets;  // of lists: where each begins
+    uint64_t num_children = 0;                        // of lists: slots of the layer inside
+  };
+  const Layer& layer(size_t depth) const { return *layers_[layers_.size() - 1 - depth]; }
+  // The offsets of a list layer, one more than lists.
+  arrow::Result<BufferPtr> FinishOffsets(size_t depth);
+
+ private:
+  arrow::Status AppendSlots(size_t index, const PageLayers::Layer& layer, std::span<const uint16_t> def,
+                            uint64_t num_entries);
+  arrow::Result<uint64_t> CloseLists(size_t index, const PageLayers::Layer& layer, std::span<uint16_t> rep,
+                                     std::span<uint16_t> def);
+  arrow::Status AppendOffset(Layer& layer, unsigned bits, uint64_t offset) const;
+
+  const ColumnLayers column_;
+  SinkMemory* memory_;
+  ValueSink values_;
+  std::vector<std::unique_ptr<Layer>> layers_;  // the leaf first; that of the leaf is unused: its values know
+};
+
+}  // namespace javelin::file

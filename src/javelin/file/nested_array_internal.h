@@ -1,0 +1,31 @@
+// A field as its leaf columns, and their leaves as one Arrow array again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <arrow/array/data.h>
+#include <arrow/result.h>
+
+#include "javelin/file/leaf_sink_internal.h"
+#include "javelin/file/schema.h"
+
+namespace javelin::file {
+
+struct LeafColumn {
+  const Field* field = nullptr;
+  ColumnLayers layers;
+};
+
+// The leaves of a field in file order. NotSupported: a kind of nesting that is not read.
+arrow::Result<std::vector<LeafColumn>> LeafColumnsOf(const Field& field);
+
+// The array of a field from what was read of its leaves, which are used up; in the order of LeafColumnsOf, null for one
+// that the file does not have: it reads as null. Corruption: leaves that disagree about what lies around them.
+arrow::Result<std::shared_ptr<arrow::ArrayData>> AssembleField(const Field& field,
+                                                               std::span<const std::unique_ptr<LeafSink>> leaves,
+                                                               uint64_t num_rows, arrow::MemoryPool* pool);
+
+}  // namespace javelin::file

@@ -1,0 +1,39 @@
+// Finds rows among levels, which have no numbers of their own: a row begins at each level that names the outermost list.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <arrow/result.h>
+
+#include "javelin/file/decoder_internal.h"
+#include "javelin/file/leaf_sink_internal.h"
+
+namespace javelin::file {
+
+// Entries go by in order, run after run; those of wanted rows are kept. One thread.
+class RowPicker {
+ public:
+  // `rows`: ascending, disjoint; must outlive it. `before`: how many rows begin before the first entry; the first
+  // entries may continue the last one of them.
+  RowPicker(const PageLayers& page, std::span<const Slice> rows, uint64_t before)
+      : page_(page), rows_(rows), begun_(before) {}
+
+  // One of each per entry; `def` may be empty: all 0. Appends the entries of wanted rows to `kept`, which ones of their
+  // values those are to `values` (ascending, disjoint), and the definition levels of these to `value_levels`, if given.
+  // Returns how many values the entries have.
+  arrow::Result<uint64_t> Pick(std::span<const uint16_t> rep, std::span<const uint16_t> def, Levels& kept,
+                               std::vector<Slice>& values, LevelBuffer* value_levels);
+
+  // Rows that have begun so far.
+  uint64_t begun() const { return begun_; }
+
+ private:
+  const PageLayers& page_;
+  std::span<const Slice> rows_;
+  size_t slice_ = 0;
+  uint64_t begun_;
+};
+
+}  // namespace javelin::file

@@ -1,0 +1,104 @@
+"""Structs, lists and maps in data files, of random types in random nestings, in both directions."""
+
+import os
+import random
+
+import pyarrow as pa
+import pytest
+
+from file_interop_test import check_we_read, ours, peer, save, tool  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.interop
+
+SEED = int(os.environ.get("JAVELIN_SEED", "20260101"))
+COLUMNS = 10  # a file
+FILES = 26    # a version: more than 500 nested types in all
+
+LEAVES = [pa.int8(), pa.int32(), pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.binary(), pa.large_string(), pa.binary(5),
+          pa.timestamp("us", "UTC"), pa.decimal128(20, 3), pa.list_(pa.float32(), 4), pa.list_(pa.float32(), 100)]
+
+
+class Nested:
+    """Types and values; how often something is null, empty or long differs from node to node."""
+
+    def __init__(self, seed, version):
+        self.random = random.Random(seed)
+        self.version = version
+
+    def type(self, depth):
+        kinds = ["list", "large_list", "struct", "struct"] + (["map"] if self.version >= "2.2" else [])
+        if depth == 0 or (depth < 3 and self.random.random() < 0.3):
+            return self.random.choice(LEAVES)
+        kind = self.random.choice(kinds)
+        if kind == "struct":
+            return pa.struct([pa.field(f"f{i}", self.type(depth - 1)) for i in range(self.random.randint(1, 3))])
+        if kind == "map":
+            return pa.map_(self.random.choice([pa.string(), pa.int32()]), self.type(depth - 1))
+        return (pa.list_ if kind == "list" else pa.large_list)(self.type(depth - 1))
+
+    def leaf(self, kind):
+        number = self.random.choice([self.random.randrange(5), self.random.getrandbits(7), self.random.getrandbits(30)])
+        if pa.types.is_boolean(kind):
+            return number % 2 == 1
+        if pa.types.is_fixed_size_list(kind):
+            return [float(number % 1000)] * kind.list_size
+        if pa.types.is_fixed_size_binary(kind):
+            return str(number % 100000).rjust(5).encode()
+        if pa.types.is_binary(kind):
+            return b"b%d" % number
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            return "x" * (number % 2000) if number % 50 == 0 else f"text {number % 100}"
+        if pa.types.is_floating(kind):
+            return number / 4
+        if pa.types.is_decimal(kind):
+            import decimal
+            return decimal.Decimal(number % 100000).scaleb(-3)
+        return number % 100 if kind == pa.int8() else number
+
+    def values(self, kind, count):
+        nulls = self.random.choice([0, 0, 0.1, 0.9, 1.0])
+        null = lambda: nulls > 0 and self.random.random() < nulls
+        if pa.types.is_struct(kind):
+            children = [self.values(field.type, count) for field in kind]
+            return [None if null() else {field.name: child[i] for field, child in zip(kind, children)} for i in range(count)]
+        if pa.types.is_map(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            empty, most = self.random.choice([0, 0.3, 1.0]), self.random.choice([1, 3, 8])
+            sizes = [None if null() else 0 if self.random.random() < empty else self.random.randint(1, most) for _ in range(count)]
+            total = sum(size or 0 for size in sizes)
+            if pa.types.is_map(kind):
+                keys = [f"key {i}" if pa.types.is_string(kind.key_type) else i for i in range(total)]
+                items = list(zip(keys, self.values(kind.item_type, total)))
+            else:
+                items = self.values(kind.value_type, total)
+            source = iter(items)
+            return [None if size is None else [next(source) for _ in range(size)] for size in sizes]
+        return [None if null() else self.leaf(kind) for _ in range(count)]
+
+    def table(self, length):
+        columns = {}
+        for i in range(COLUMNS):
+            kind = self.type(self.random.randint(1, 3))
+            while pa.types.is_primitive(kind):
+                kind = self.type(2)
+            columns[f"c{i}"] = pa.array(self.values(kind, length), kind)
+        return pa.table(columns)
+
+
+def random_tables(version, seed):
+    for number in range(FILES):
+        nested = Nested(f"{SEED}/{seed}/{version}/{number}", version)
+        yield number, nested.table(nested.random.choice([1, 3, 40, 300, 300, 1500]))
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_nested_files_of_the_peer(tool, tmp_path, version):
+    tables, jobs = {}, []
+    for number, table in random_tables(version, "theirs"):
+        path = tmp_path / f"{number}.lance"
+        tables[path] = table
+        jobs.append({"arrow": save(table, tmp_path / f"{number}.arrow", chunk=max(1, table.num_rows * 2 // 3)), "out": str(path),
+                     "version": version})
+    answers = peer("write", jobs)
+    assert answers == [{"ok": True}] * len(jobs), [answer for answer in answers if "ok" not in answer][:3]
+    for path, table in tables.items():
+        check_we_read(tool, tmp_path, path, table)
