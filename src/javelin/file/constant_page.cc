@@ -151,7 +151,8 @@ class ConstantScan final : public PageScan {
     }
     RowPicker picker(form_.layers, rows_, 0);
     std::vector<Slice> values;
-    ARROW_RETURN_NOT_OK(picker.Pick(AsLevels(rep.fixed_values()), AsLevels(def.fixed_values()), levels, values, nullptr).status());
+    ARROW_RETURN_NOT_OK(
+        picker.Pick(AsLevels(rep.fixed_values()), AsLevels(def.fixed_values()), levels, values, nullptr).status());
     if (picker.begun() != form_.num_rows)
       return Corruption("the levels of a page make {} rows, it has {}", picker.begun(), form_.num_rows);
     return TotalCount(values);
@@ -208,10 +209,10 @@ arrow::Status SetLevels(const pb::ConstantLayout& layout, std::span<const ByteRa
     levels.count = range.length / kLevelBytes;
     return levels;
   };
-  ARROW_ASSIGN_OR_RAISE(form->rep, stream(buffers[0], layout.has_rep_compression(), layout.rep_compression(),
-                                          layout.num_rep_values()));
-  ARROW_ASSIGN_OR_RAISE(form->def, stream(buffers[1], layout.has_def_compression(), layout.def_compression(),
-                                          layout.num_def_values()));
+  ARROW_ASSIGN_OR_RAISE(
+      form->rep, stream(buffers[0], layout.has_rep_compression(), layout.rep_compression(), layout.num_rep_values()));
+  ARROW_ASSIGN_OR_RAISE(
+      form->def, stream(buffers[1], layout.has_def_compression(), layout.def_compression(), layout.num_def_values()));
   return arrow::Status::OK();
 }
 
@@ -232,7 +233,8 @@ arrow::Result<PageReaderPtr> MakeAllNull(const pb::ConstantLayout& layout, const
     if (form.layers.max_def() == 0) return Corruption("a page without values claims that all are valid");
     return std::make_shared<ConstantPage>(std::move(form));
   }
-  if (spec.page.buffers.size() != 2) return Corruption("a page without values has {} buffers", spec.page.buffers.size());
+  if (spec.page.buffers.size() != 2)
+    return Corruption("a page without values has {} buffers", spec.page.buffers.size());
   ARROW_RETURN_NOT_OK(SetLevels(layout, spec.page.buffers, &form));
   ARROW_RETURN_NOT_OK(CheckLevels(form));
   return std::make_shared<ConstantPage>(std::move(form));

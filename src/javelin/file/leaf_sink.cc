@@ -26,8 +26,7 @@ namespace {
 arrow::Status CheckLevels(const PageLayers& page, std::span<const uint16_t> rep, std::span<const uint16_t> def) {
   if (!rep.empty() && !def.empty() && rep.size() != def.size())
     return Corruption("a page has {} repetition levels and {} definition levels", rep.size(), def.size());
-  if (rep.empty() && page.max_rep() > 0 && !def.empty())
-    return Corruption("a page of lists has no repetition levels");
+  if (rep.empty() && page.max_rep() > 0 && !def.empty()) return Corruption("a page of lists has no repetition levels");
   if (!rep.empty() && rep.front() != page.max_rep())
     return Corruption("a row begins with repetition level {} instead of {}", rep.front(), page.max_rep());
   const auto above = [](std::span<const uint16_t> levels, uint16_t most) {

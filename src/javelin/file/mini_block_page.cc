@@ -77,16 +77,16 @@ class MiniBlockPage final : public PageReader {
   // `bytes`: of Form::TableRanges().
   arrow::Result<TablesPtr> LoadTables(std::span<const BufferPtr> bytes) const {
     auto tables = std::make_shared<Tables>();
-    ARROW_ASSIGN_OR_RAISE(tables->chunks, ChunkTable::Parse(ViewOf(bytes.front()), form_.word_bytes, form_.data.length,
-                                                            form_.num_items));
+    ARROW_ASSIGN_OR_RAISE(
+        tables->chunks, ChunkTable::Parse(ViewOf(bytes.front()), form_.word_bytes, form_.data.length, form_.num_items));
     if (form_.dictionary) {
       ARROW_ASSIGN_OR_RAISE(tables->dictionary,
                             PageDictionary::Decode(*decoders_.dictionary, ViewOf(bytes[1]), form_.num_dictionary_items,
                                                    form_.shape, environment_->resources));
     }
     if (form_.index) {
-      ARROW_ASSIGN_OR_RAISE(tables->rows, RepetitionIndex::Parse(ViewOf(bytes.back()), tables->chunks.num_chunks(),
-                                                                 form_.num_rows));
+      ARROW_ASSIGN_OR_RAISE(tables->rows,
+                            RepetitionIndex::Parse(ViewOf(bytes.back()), tables->chunks.num_chunks(), form_.num_rows));
     }
     std::lock_guard lock(environment_->mutex);
     if (tables_ != nullptr) return tables_;

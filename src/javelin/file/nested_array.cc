@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include <arrow/array/util.h>
 #include <arrow/array.h>
+#include <arrow/array/util.h>
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"

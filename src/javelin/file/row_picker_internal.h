@@ -1,4 +1,5 @@
-// Finds rows among levels, which have no numbers of their own: a row begins at each level that names the outermost list.
+// Finds rows among levels, which have no numbers of their own: a row begins at each level that names the outermost
+// list.
 #pragma once
 
 #include <cstdint>
