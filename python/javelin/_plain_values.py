@@ -23,6 +23,7 @@ from . import errors
 ARROW_REFUSALS = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 _TEXT_AT_MOST = 80
+_MOST_TEXT_BYTES = 2**31 - 1  # of one array
 _LARGEST = {16: 65504.0, 32: 3.4028234663852886e38}  # by width of a float
 _UNIT_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -56,10 +57,28 @@ def _listed(name: str, values: Any) -> List[Any]:
 
 
 def _built(values: List[Any], type: pa.DataType) -> pa.Array:
-    array = pa.array(values, type=type)
+    array = _laid_out(values, type)
+    if array is None:
+        array = pa.array(values, type=type)
     if isinstance(array, pa.ChunkedArray):  # more text than one array of it can hold
         raise errors.InvalidInput(f"{len(values)} values of type {type} are too much for one batch; give fewer rows")
     return array
+
+
+def _laid_out(values: List[Any], type: pa.DataType) -> Optional[pa.Array]:
+    """Arrays of what keys are made of, without Arrow: its conversion imports pandas, half a second in the first call of a
+    process. None for all other values."""
+    present = set(map(_python_type, values))
+    if present == {int} and kinds.is_integer(type):
+        numbers = np.array(values, dtype=_numpy_type(type))
+        return pa.Array.from_buffers(type, len(values), [None, pa.py_buffer(numbers)])
+    if present == {str} and kinds.is_string(type):
+        texts = [value.encode() for value in values]
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        if ends[-1] <= _MOST_TEXT_BYTES:
+            buffers = [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(texts))]
+            return pa.Array.from_buffers(type, len(values), buffers)
+    return None
 
 
 def _common_type(name: str, values: List[Any]) -> pa.DataType:

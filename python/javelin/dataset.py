@@ -11,6 +11,7 @@ import pyarrow as pa
 from . import _arguments, _core, errors, mem_wal
 from . import session as _session
 from ._data import Source
+from ._row_numbers import row_numbers
 from ._scan import LanceScanner
 from .fresh_view import FreshView
 from .schema import LanceSchema
@@ -292,9 +293,10 @@ class LanceDataset:
     def take(self, indices: Union[Sequence[int], pa.Array], columns: Optional[List[str]] = None) -> pa.Table:
         """The n-th rows of a full scan, in the order asked, repeats allowed.
 
-        Raises :class:`javelin.errors.InvalidInput` for a number past the last row.
+        `indices` are whole numbers from 0: any sequence, an array of numpy or Arrow. Raises
+        :class:`javelin.errors.InvalidInput` for a number past the last row, and for what is no whole number.
         """
-        batch = self._core.take(_row_numbers(indices), _arguments.column_names(columns))
+        batch = self._core.take(row_numbers(indices), _arguments.column_names(columns))
         return pa.Table.from_batches([pa.record_batch(batch)])
 
     def count_rows(self) -> int:
@@ -585,12 +587,3 @@ def _reopen(uri: str, version: int, storage_options: Dict[str, str], pinned: boo
 def _given(arguments: Mapping[str, Any], checks: Mapping[str, Callable[[str, Any], Any]]) -> Dict[str, Any]:
     """Those of the arguments that are not None, each by its check."""
     return {name: check(name, arguments[name]) for name, check in checks.items() if arguments[name] is not None}
-
-
-def _row_numbers(indices: Any) -> pa.Array:
-    try:
-        return pa.array(indices, type=pa.uint64())
-    except (pa.ArrowInvalid, OverflowError) as error:
-        raise errors.InvalidInput(f"row numbers must be whole numbers from 0: {error}") from None
-    except pa.ArrowTypeError as error:
-        raise errors.WrongType(f"row numbers must be whole numbers: {error}") from None

@@ -5,12 +5,15 @@ import pathlib
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
-from support import SCHEMA, rows
+from support import SCHEMA, rows, run_python
 
 import javelin
 from javelin import errors
+from javelin._row_numbers import row_numbers
 
 
 @pytest.fixture
@@ -97,6 +100,56 @@ def test_take(plain):
     assert plain.take(pa.array([3, 1])).to_pylist() == [{"id": 3, "text": "row 3"}, {"id": 1, "text": "row 1"}]
     assert plain.take(np.array([9]), columns=["text"]).to_pydict() == {"text": ["row 9"]}
     assert plain.take([]).schema == SCHEMA
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [(3, 1), range(3, 0, -2), [np.int8(3), 1], iter([3, 1]), {3: 0, 1: 0}, np.array([3, 1], np.uint8), np.array([3, 2, 1])[::2],
+     np.array([3, 1], object), pa.array([3, 1], pa.int8()), pa.chunked_array([[3], [1]]), pa.array([3, 1]).dictionary_encode(),
+     pd.Series([3, 1]), pl.Series([3, 1])],
+    ids=lambda indices: type(indices).__name__,
+)
+def test_forms_of_row_numbers(plain, indices):
+    assert plain.take(indices)["id"].to_pylist() == [3, 1]
+
+
+@pytest.mark.parametrize("nothing", [(), range(0), np.array([]), pa.array([]), pa.chunked_array([], pa.int64())],
+                         ids=lambda nothing: type(nothing).__name__)
+def test_take_of_no_rows(plain, nothing):
+    assert plain.take(nothing).to_pylist() == []
+
+
+def test_reads_and_puts_do_not_import_pandas(uri, shard):
+    """Half a second of every short program. Arrow does it when it converts plain values, whatever they are."""
+    javelin.write_dataset(rows(range(4)), uri).initialize_mem_wal(unsharded=True)
+    run_python(
+        """
+        import sys
+        import numpy as np
+        import javelin
+        uri, shard = sys.argv[1:]
+        dataset = javelin.dataset(uri)
+        for indices in ([3, 0], (3, 0), range(3, -1, -3), np.array([3, 0]), iter([3, 0])):
+            assert dataset.take(indices).num_rows == 2
+        assert dataset.to_table(limit=3).num_rows == 3
+        with dataset.mem_wal_writer(shard) as writer:
+            writer.put([{"id": 7, "text": "seven"}])
+            writer.put({"id": [8, 9], "text": ["eight", ""]})
+            writer.delete([9])
+            view = dataset.fresh()
+            assert view.get([7, 3]).num_rows == 2
+            assert view.to_table().num_rows == 6
+        assert "pandas" not in sys.modules
+        """,
+        uri, shard,
+    )
+
+
+def test_row_numbers_are_not_shared_with_the_caller(plain):
+    indices = np.array([3, 1], np.uint64)
+    taken = row_numbers(indices)
+    indices[0] = 7
+    assert taken.to_pylist() == [3, 1]
 
 
 def test_versions(uri):

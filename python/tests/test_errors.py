@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from support import KEY, SCHEMA, rows
@@ -118,10 +119,27 @@ def test_wrong_types_of_arguments(table, uri):
             call()
 
 
-def test_take_of_what_is_no_row_number(table):
-    for indices in ([3], [-1], [2**64], ["a"], [None]):
-        with pytest.raises(errors.InvalidInput):
-            table.take(indices)
+@pytest.mark.parametrize(
+    "indices",
+    [[3], [-1], [2**64], [0, None], np.array([-1]), np.array([[0]]), np.array(0), np.array([0, None]), pa.array([-1]),
+     pa.array([0, None]), pa.chunked_array([[0], [3]])],
+    ids=lambda indices: type(indices).__name__,
+)
+def test_take_of_a_row_number_that_does_not_exist(table, indices):
+    with pytest.raises(errors.InvalidInput) as refused:
+        table.take(indices)
+    assert not isinstance(refused.value, errors.WrongType)
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [["a"], [True], [1.0], [0, 1.5], 0, None, "0", b"0", [np.bool_(True)], [np.float32(1)], np.array([1.0]), np.array([True]),
+     np.array(["0"]), pa.array([1.0]), pa.array([True]), pa.array(["0"])],
+    ids=lambda indices: type(indices).__name__,
+)
+def test_take_of_what_is_no_row_number(table, indices):
+    with pytest.raises(errors.WrongType, match="row numbers must be"):
+        table.take(indices)
 
 
 @pytest.mark.parametrize(

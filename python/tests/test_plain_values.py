@@ -35,7 +35,7 @@ HOLDS = {
     pa.float32(): [5, 5.5, 0.1, math.inf, 2**24, np.float64(5.5), math.nan],
     pa.float64(): [5, 5.5, 2**53, np.float64(5.5), math.nan],
     pa.decimal128(6, 1): [5, decimal.Decimal("5"), decimal.Decimal("5.5")],
-    pa.string(): ["5", np.str_("x")],
+    pa.string(): ["5", "", "é", np.str_("x")],
     pa.large_string(): ["5"],
     pa.binary(): [b"5", bytearray(b"x"), memoryview(b"y")],
     pa.binary(1): [b"5"],
@@ -55,7 +55,7 @@ HOLDS = {
 REFUSED = {
     pa.int8(): [128, np.int64(-129)],
     pa.int64(): [2**63, np.float64(5.0), np.timedelta64(5, "s")],
-    pa.uint64(): [-1],
+    pa.uint64(): [-1, 2**64],
     pa.float16(): [70000.0],
     pa.float32(): [1e39, 2**24 + 1],
     pa.float64(): [2**53 + 1],
