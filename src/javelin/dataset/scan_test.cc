@@ -119,6 +119,79 @@ TEST(ScanMemory, BatchesAreBoundedByBytesAndFewAreHeld) {
   EXPECT_LT(world.counting().counts().bytes_read, 5'000'000u);  // nothing is read twice
 }
 
+// ---- what is read and kept of large files ----
+
+constexpr int64_t kWideRows = 3'000;
+constexpr uint64_t kWideBytes = 4'096;
+
+// Rows of 4 KiB in a file that is too large to be kept by a scan. What follows them fills the tail of the file.
+BatchPtr MakeWideRows() {
+  std::vector<float> values(kWideRows * kWideBytes / sizeof(float));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 7919 % 1'000'003);
+  const std::string noise = Noise(1, kWideRows * 64);
+  arrow::FixedSizeBinaryBuilder pad(arrow::fixed_size_binary(64));
+  for (int64_t row = 0; row < kWideRows; ++row) EXPECT_TRUE(pad.Append(noise.data() + row * 64).ok());
+  const auto num_values = static_cast<int64_t>(values.size());
+  const auto items = std::make_shared<arrow::FloatArray>(num_values, arrow::Buffer::FromVector(std::move(values)));
+  const auto type = arrow::fixed_size_list(arrow::float32(), kWideBytes / sizeof(float));
+  const auto vectors = arrow::FixedSizeListArray::FromArrays(items, type).ValueOrDie();
+  const auto schema = arrow::schema({arrow::field("v", type), arrow::field("pad", pad.type())});
+  return arrow::RecordBatch::Make(schema, kWideRows, arrow::ArrayVector{vectors, pad.Finish().ValueOrDie()});
+}
+
+class WideRows : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(dataset_, world_.WriteBatches({rows_}, WriteMode::kCreate));
+    ASSERT_EQ(ScanAll(*dataset_, {.columns = {{"pad"}}, .limit = 1})->num_rows(), 1);  // the file is open now
+    world_.counting().Reset();
+  }
+  // Takes `count` rows, each hundred rows from the next.
+  void Take(int64_t count) {
+    std::vector<uint64_t> rows;
+    for (int64_t i = 0; i < count; ++i) rows.push_back(static_cast<uint64_t>(100 * i));
+    ASSERT_OK_AND_ASSIGN(const BatchPtr taken, dataset_->Take(rows, {{"v"}}));
+    for (int64_t i = 0; i < count; ++i)
+      ASSERT_TRUE(taken->column(0)->RangeEquals(*rows_->column(0), i, i + 1, 100 * i)) << i;
+  }
+  uint64_t kept() const { return FileBlocks(*dataset_->session())->memory_bytes(); }
+
+  DatasetWorld world_;
+  const BatchPtr rows_ = MakeWideRows();
+  std::shared_ptr<Dataset> dataset_;
+};
+
+TEST_F(WideRows, AScanReadsEachByteOnceAndKeepsNone) {
+  const uint64_t before = kept();
+  for (int scan = 0; scan < 2; ++scan) {
+    world_.counting().Reset();
+    EXPECT_TRUE(ScanAll(*dataset_, {.columns = {{"v"}}})->column(0)->Equals(rows_->column(0)));
+    EXPECT_EQ(world_.counting().counts().bytes_read, kWideRows * kWideBytes);
+    EXPECT_EQ(kept(), before);
+  }
+}
+
+TEST_F(WideRows, RowsFarApartAreReadAlone) {
+  const uint64_t before = kept();
+  for (int take = 0; take < 2; ++take) {
+    world_.counting().Reset();
+    Take(30);
+    EXPECT_EQ(world_.counting().counts().bytes_read, 30 * kWideBytes);
+    EXPECT_EQ(world_.counting().counts().get, 30u);
+    EXPECT_EQ(kept(), before);
+  }
+}
+
+TEST_F(WideRows, AFewRowsAreKeptWithWhatLiesAroundThem) {
+  Take(7);
+  EXPECT_EQ(world_.counting().counts().get, 7u);
+  world_.counting().Reset();
+  Take(7);
+  EXPECT_EQ(world_.counting().counts().total(), 0u);
+  Take(30);
+  EXPECT_EQ(world_.counting().counts().bytes_read, 23 * kWideBytes) << "the others are here";
+}
+
 TEST_F(Scans, LimitAndOffset) {
   for (uint64_t offset : {0, 1, 9, 10, 11, 25, 29, 30, 31, 1000}) {
     for (uint64_t limit : {0, 1, 5, 10, 11, 29, 30, 100}) {

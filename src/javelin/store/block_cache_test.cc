@@ -152,6 +152,81 @@ TEST_F(BlockCacheTest, AFailureIsAnsweredAndNotKept) {
   }
 }
 
+// ---- what is not kept ----
+
+constexpr uint64_t kLargeBytes = BlockCache::kKeptScanBytes + 1;
+
+// Where the bytes lie in memory that the store answers with.
+const uint8_t* BytesOf(ObjectStore& store, const std::string& key) { return store.Get(key).ValueOrDie()->data(); }
+
+TEST_F(BlockCacheTest, AScanOfALargeObjectReadsWhatItIsAskedForAndKeepsNothing) {
+  BlockCache cache(resources_, 10 * kLargeBytes);
+  const std::string& text = Make("a", kLargeBytes);
+  const std::vector<ByteRange> ranges{{7, 40 * kBlock}, {60 * kBlock + 1, 10 * kBlock - 2}};
+  for (int i = 0; i < 2; ++i) {
+    Read(cache, "a", ranges, Access::kScan);
+    EXPECT_THAT(Requested(), ElementsAre(40 * kBlock, 10 * kBlock - 2));
+  }
+  EXPECT_EQ(cache.memory_bytes(), 0u);
+  const auto answers = cache.GetRanges(memory_, "a", text.size(), ranges, Access::kScan).ValueOrDie();
+  for (size_t i = 0; i < ranges.size(); ++i)
+    EXPECT_EQ(answers[i]->data(), BytesOf(*memory_, "a") + ranges[i].offset) << "a copy was made";
+  Make("b", kLargeBytes - 1);
+  Read(cache, "b", {{0, kLargeBytes - 1}}, Access::kScan);
+  Requested();
+  Read(cache, "b", {{0, kLargeBytes - 1}}, Access::kScan);
+  EXPECT_THAT(Requested(), IsEmpty()) << "a byte less is small";
+}
+
+TEST_F(BlockCacheTest, AScanOfALargeObjectUsesWhatIsHere) {
+  BlockCache cache(resources_, 10 * kLargeBytes);
+  Make("a", kLargeBytes);
+  Read(cache, "a", {{0, 2 * kBlock}, {8 * kBlock, 1}});
+  Requested();
+  Read(cache, "a", {{100, 2 * kBlock - 100}, {8 * kBlock + 10, 5}, {9 * kBlock, 0}}, Access::kScan);
+  EXPECT_THAT(Requested(), IsEmpty());
+  Read(cache, "a", {{100, kBlock}, {2 * kBlock - 1, 2}, {8 * kBlock, kBlock}, {20 * kBlock, 5}}, Access::kScan);
+  EXPECT_THAT(Requested(), ElementsAre(2, 5)) << "one reaches into a block that is not here, one lies in none";
+  const uint64_t kept = cache.memory_bytes();
+  Read(cache, "a", {{0, kLargeBytes}}, Access::kScan);
+  EXPECT_THAT(Requested(), ElementsAre(kLargeBytes)) << "read as a whole rather than put together";
+  EXPECT_EQ(cache.memory_bytes(), kept);
+}
+
+TEST_F(BlockCacheTest, RowsFarApartAreReadWithoutTheirBlocks) {
+  BlockCache cache(resources_, 10 * kLargeBytes);
+  Make("a", kLargeBytes);
+  constexpr uint64_t kMost = BlockCache::kWideningBytes / kBlock;
+  const auto rows_apart = [](uint64_t count, uint64_t bytes) {
+    std::vector<ByteRange> ranges;
+    for (uint64_t i = 0; i < count; ++i) ranges.push_back({3 * i * kBlock, bytes});
+    return ranges;
+  };
+  Read(cache, "a", rows_apart(kMost + 1, 512));
+  EXPECT_EQ(Requested(), std::vector<uint64_t>(kMost + 1, 512)) << "64 KiB each would be 128 times as much";
+  EXPECT_EQ(cache.memory_bytes(), 0u);
+  Read(cache, "a", rows_apart(kMost, 512));
+  EXPECT_EQ(Requested(), std::vector<uint64_t>(kMost, kBlock)) << "few enough to be kept";
+  Read(cache, "a", rows_apart(kMost + 1, 512));
+  EXPECT_THAT(Requested(), ElementsAre(512)) << "all others are here";
+  Read(cache, "a", {{100 * kBlock, (kMost + 1) * kBlock / 2}, {0, 1}});
+  EXPECT_THAT(Requested(), ElementsAre((kMost + 2) / 2 * kBlock)) << "not twice as much as was asked for";
+}
+
+TEST_F(BlockCacheTest, ABlockReadAloneIsKeptWithoutACopy) {
+  const auto store = MakeLocalStore(resources_, testing::TempDir(), {.sync = false});
+  ASSERT_TRUE(store->Put("block_cache_test_object", arrow::Buffer::FromString(RandomText(random_, 3 * kBlock))).ok());
+  BlockCache cache(resources_, 10 * kBlock);
+  const auto bytes_of = [&](uint64_t offset) {
+    const std::vector<ByteRange> range{{offset, 1}};
+    return cache.GetRanges(store, "block_cache_test_object", 3 * kBlock, range, Access::kRows).ValueOrDie()[0]->data();
+  };
+  const uint8_t* first = bytes_of(0);
+  EXPECT_EQ(bytes_of(0), first);
+  EXPECT_EQ(bytes_of(kBlock - 1), first + kBlock - 1);
+  EXPECT_TRUE(store->Delete("block_cache_test_object").ok());
+}
+
 // Whatever is kept and dropped, the answers are the bytes of the object.
 TEST_F(BlockCacheTest, RandomReadsAnswerWhatWasWritten) {
   for (const uint64_t limit : {kBlock / 2, 3 * kBlock, 20 * kBlock, 1000 * kBlock}) {
@@ -176,8 +251,9 @@ TEST_F(BlockCacheTest, RandomReadsAnswerWhatWasWritten) {
     for (const std::string& key : keys) Read(cache, key, {{0, texts_.at(key).size()}});
     for (const std::string& key : keys) Read(cache, key, {{0, texts_.at(key).size()}});
     const auto requested = Requested();
-    if (limit > 2 * bytes)
+    if (limit > 2 * bytes) {
       EXPECT_THAT(std::accumulate(requested.begin(), requested.end(), uint64_t{0}), testing::Le(bytes));
+    }
   }
 }
 
