@@ -1,0 +1,69 @@
+// Structs and lists around a leaf's values -> levels (docs/format.md, "Data files: levels").
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <arrow/array/data.h>
+#include <arrow/result.h>
+
+#include "javelin/file/column_layers_internal.h"
+#include "javelin/file/page_levels_internal.h"
+#include "javelin/file/schema.h"
+
+namespace javelin::file {
+
+// How to come from the array of a top-level field to one of its leaves.
+struct LeafPath {
+  ColumnLayers layers;        // the leaf first, the field last
+  std::vector<int> children;  // the child array to take in each layer but the leaf; the field's first
+  std::string name;           // "column.child.item"
+  Field leaf;
+
+  bool is_flat() const { return layers.size() == 1; }
+};
+
+// The leaves of a field in the order of its physical columns. NotSupported: a kind of nesting that is not written.
+arrow::Result<std::vector<LeafPath>> LeafPathsOf(const Field& field);
+
+const arrow::ArrayData& LeafOf(const arrow::ArrayData& field, const LeafPath& path);
+
+// Rows of a column in which every layer has a level for null and every list one for empty, whether they occur or not.
+struct LeafRows {
+  std::vector<uint16_t> rep;                 // empty: no lists
+  std::vector<uint16_t> def;                 // one per entry
+  std::shared_ptr<arrow::ArrayData> values;  // what has a slot, in order; may hold values where levels say null
+};
+
+// `pieces`: arrays of the field, not empty. What lies under null lists is left out.
+arrow::Result<LeafRows> BuildLeafRows(const LeafPath& path, const std::vector<std::shared_ptr<arrow::ArrayData>>& pieces,
+                                      arrow::MemoryPool* pool);
+
+// gather_runs.cc: the values of runs (ascending, disjoint) of a leaf's array, without a copy if they are one. Which of them
+// are null is not carried over, except for the items of fixed-size lists.
+arrow::Result<std::shared_ptr<arrow::ArrayData>> GatherRuns(const arrow::ArrayData& leaf, std::span<const Slice> runs,
+                                                            arrow::MemoryPool* pool);
+
+// A part of such rows with the levels that occur in it.
+struct LeafPage {
+  PageLevels levels;
+  std::shared_ptr<arrow::ArrayData> values;
+  std::shared_ptr<arrow::Buffer> validity;  // bitmap; null: all valid
+  uint64_t null_count = 0;
+
+  // Must not outlive the page.
+  LeafView View(const ValueShape& shape) const;
+};
+
+// Entries [first, end) begin and end with a row; `first_value`: how many values are before them.
+arrow::Result<LeafPage> CutPage(const LeafPath& path, const LeafRows& rows, const Slice& entries, uint64_t first_value,
+                                arrow::MemoryPool* pool);
+
+// Bytes of memory that rows [first, first + count) of a field take on behalf of one of its leaves.
+uint64_t NestedBytes(const arrow::ArrayData& field, const LeafPath& path, const ValueShape& shape, uint64_t first,
+                     uint64_t count);
+
+}  // namespace javelin::file
