@@ -88,11 +88,10 @@ arrow::Result<std::shared_ptr<ArrayData>> Gather(const ArrayData& data, const Va
     }
     case Kind::kFixed: {
       const uint8_t* values = data.buffers[1]->data();
-      ARROW_ASSIGN_OR_RAISE(
-          BufferPtr gathered,
-          shape.bits == 1 ? GatherBits(values, data.offset, runs, count, pool)
-                          : GatherBytes(values + static_cast<uint64_t>(data.offset) * shape.bytes(), runs,
-                                        count * shape.bytes(), shape.bytes(), pool));
+      ARROW_ASSIGN_OR_RAISE(BufferPtr gathered,
+                            shape.bits == 1 ? GatherBits(values, data.offset, runs, count, pool)
+                                            : GatherBytes(values + static_cast<uint64_t>(data.offset) * shape.bytes(),
+                                                          runs, count * shape.bytes(), shape.bytes(), pool));
       buffers.push_back(std::move(gathered));
       break;
     }

@@ -20,7 +20,8 @@ using arrow::Type;
 // The first definition level of each layer, the leaf first, and one behind the last.
 std::vector<uint16_t> FirstLevels(const ColumnLayers& layers) {
   std::vector<uint16_t> first = {1};
-  for (const ColumnLayer& layer : layers) first.push_back(static_cast<uint16_t>(first.back() + (layer.is_list ? 2 : 1)));
+  for (const ColumnLayer& layer : layers)
+    first.push_back(static_cast<uint16_t>(first.back() + (layer.is_list ? 2 : 1)));
   return first;
 }
 
@@ -134,7 +135,8 @@ class Descent {
 
   const LeafPath& path_;
   const std::vector<uint16_t> first_levels_;
-  uint16_t no_slot_ = std::numeric_limits<uint16_t>::max();  // entries of this definition level or a higher one have none
+  uint16_t no_slot_ =
+      std::numeric_limits<uint16_t>::max();  // entries of this definition level or a higher one have none
 };
 
 arrow::Status AppendPaths(const Field& field, LeafPath path, std::vector<LeafPath>& paths) {
@@ -149,7 +151,9 @@ arrow::Status AppendPaths(const Field& field, LeafPath path, std::vector<LeafPat
                         blob ? " (blob)" : "");
   }
   path.layers.insert(path.layers.begin(), {.is_list = is_list || is_large,
-                                           .offset_bits = is_large ? 64u : is_list ? 32u : 0u});
+                                           .offset_bits = is_large  ? 64u
+                                                          : is_list ? 32u
+                                                                    : 0u});
   if (!around) {
     path.leaf = field;
     paths.push_back(std::move(path));

@@ -39,11 +39,12 @@ struct LeafRows {
 };
 
 // `pieces`: arrays of the field, not empty. What lies under null lists is left out.
-arrow::Result<LeafRows> BuildLeafRows(const LeafPath& path, const std::vector<std::shared_ptr<arrow::ArrayData>>& pieces,
+arrow::Result<LeafRows> BuildLeafRows(const LeafPath& path,
+                                      const std::vector<std::shared_ptr<arrow::ArrayData>>& pieces,
                                       arrow::MemoryPool* pool);
 
-// gather_runs.cc: the values of runs (ascending, disjoint) of a leaf's array, without a copy if they are one. Which of them
-// are null is not carried over, except for the items of fixed-size lists.
+// gather_runs.cc: the values of runs (ascending, disjoint) of a leaf's array, without a copy if they are one. Which of
+// them are null is not carried over, except for the items of fixed-size lists.
 arrow::Result<std::shared_ptr<arrow::ArrayData>> GatherRuns(const arrow::ArrayData& leaf, std::span<const Slice> runs,
                                                             arrow::MemoryPool* pool);
 

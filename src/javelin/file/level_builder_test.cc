@@ -67,8 +67,10 @@ struct Node {
   }
 };
 
-// Entry by entry: goes on in the list that the repetition level names, down to the layer that the definition level names.
-std::vector<std::string> Rebuild(const LeafPath& path, const LeafPage& page, const std::shared_ptr<arrow::Array>& values) {
+// Entry by entry: goes on in the list that the repetition level names, down to the layer that the definition level
+// names.
+std::vector<std::string> Rebuild(const LeafPath& path, const LeafPage& page,
+                                 const std::shared_ptr<arrow::Array>& values) {
   const std::vector<int> kinds(page.levels.layers.begin(), page.levels.layers.end());
   const PageLayers layers = PageLayers::Make(kinds, path.layers).ValueOrDie();
   EXPECT_EQ(layers.max_rep(), page.levels.max_rep);
@@ -130,15 +132,15 @@ TEST(LevelBuilderTest, ListVector) {
 
 TEST(LevelBuilderTest, ListOfStructOfListVector) {
   auto type = arrow::list(arrow::struct_({arrow::field("x", arrow::list(arrow::int32()))}));
-  auto array = arrow::json::ArrayFromJSONString(
-                   type, R"([[{"x": [1, null]}, null], [], null, [{"x": null}, {"x": []}]])")
-                   .ValueOrDie();
+  auto array =
+      arrow::json::ArrayFromJSONString(type, R"([[{"x": [1, null]}, null], [], null, [{"x": null}, {"x": []}]])")
+          .ValueOrDie();
   const std::vector<LeafPath> paths = PathsOf(type);
   ASSERT_EQ(paths.size(), 1u);
   EXPECT_EQ(paths[0].name, "c.item.x.item");
   const LeafPage page = WholePage(paths[0], {array->data()});
-  EXPECT_THAT(page.levels.layers, ElementsAre(pb::NULLABLE_ITEM, pb::NULL_AND_EMPTY_LIST, pb::NULLABLE_ITEM,
-                                              pb::NULL_AND_EMPTY_LIST));
+  EXPECT_THAT(page.levels.layers,
+              ElementsAre(pb::NULLABLE_ITEM, pb::NULL_AND_EMPTY_LIST, pb::NULLABLE_ITEM, pb::NULL_AND_EMPTY_LIST));
   EXPECT_THAT(page.levels.rep, ElementsAre(2, 0, 1, 2, 2, 2, 1));
   EXPECT_THAT(page.levels.def, ElementsAre(0, 1, 4, 6, 5, 2, 3));
   EXPECT_EQ(page.levels.num_values, 2u);
@@ -188,8 +190,8 @@ TEST(LevelBuilderTest, RandomNestingIsRebuiltFromLevels) {
                                     .empty_part = std::array{0.0, 0.3, 1.0}[random.Below(3)],
                                     .spread = kSpreads[random.Below(6)],
                                     .garbage = random.Below(3) > 0};
-    SCOPED_TRACE(fmt::format("round {}: {}, {} null, {} empty", round, type->ToString(), shape.null_part,
-                             shape.empty_part));
+    SCOPED_TRACE(
+        fmt::format("round {}: {}, {} null, {} empty", round, type->ToString(), shape.null_part, shape.empty_part));
     std::vector<std::shared_ptr<arrow::Array>> pieces;
     for (uint64_t i = 0, count = 1 + random.Below(3); i < count; ++i)
       pieces.push_back(random.Make(type, 1 + static_cast<int64_t>(random.Below(30)), shape));

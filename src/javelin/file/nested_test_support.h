@@ -88,7 +88,8 @@ class RandomNested {
     for (int64_t i = 0; i < length; ++i) {
       const bool null = validity != nullptr && (validity->data()[i / 8] >> (i % 8) & 1) == 0;
       const bool empty = Chance(shape.empty_part) || (null && (!shape.garbage || Below(2) == 0));
-      offsets.push_back(static_cast<Offset>(offsets.back() + static_cast<Offset>(empty ? 0 : 1 + Below(shape.max_items))));
+      offsets.push_back(
+          static_cast<Offset>(offsets.back() + static_cast<Offset>(empty ? 0 : 1 + Below(shape.max_items))));
     }
     auto items = Make(type->field(0)->type(), offsets.back(), shape, type->field(0)->nullable());
     return arrow::MakeArray(arrow::ArrayData::Make(
