@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <arrow/status.h>
@@ -11,6 +12,7 @@
 #include "lanceproto/encodings_v2_1.pb.h"
 
 #include "javelin/file/compression_internal.h"
+#include "javelin/file/decoder_internal.h"
 #include "javelin/file/leaf_view_internal.h"
 
 namespace javelin::file {
@@ -53,17 +55,26 @@ struct DictionaryEncoding {
 arrow::Result<std::optional<DictionaryEncoding>> EncodeDictionary(const LeafView& view, const ValueShape& shape,
                                                                   uint64_t alternative_bytes);
 
-// level_encoder.cc: definition levels of chunks, one encoding for the whole page.
+// Levels of one chunk have a size of 16 bits, and so has their number.
+inline constexpr uint64_t kMaxChunkLevelBytes = 65535;
+inline constexpr uint64_t kMaxChunkLevels = 65535;
+
+// level_encoder.cc: levels of one kind, one encoding for the whole page.
 class LevelEncoder {
  public:
-  // Chooses by size over all chunks of `chunk_values` rows.
-  LevelEncoder(const LeafView& view, uint64_t chunk_values);
-  void Encode(uint64_t first, uint64_t count, ByteVector& out) const;
+  // Chooses by size over all chunks. `levels` must outlive it and be at most `max_level`.
+  LevelEncoder(std::span<const uint16_t> levels, std::span<const Slice> chunks, uint16_t max_level);
+  // False: some chunk would take more than kMaxChunkLevelBytes.
+  bool fits() const { return fits_; }
+  // Appends to `out`, which is empty.
+  void Encode(const Slice& chunk, ByteVector& out) const;
   void Describe(pb::CompressiveEncoding& encoding) const;
 
  private:
-  const LeafView& view_;
+  std::span<const uint16_t> levels_;
+  unsigned width_;
   bool runs_ = false;
+  bool fits_ = true;
 };
 
 }  // namespace javelin::file

@@ -1,3 +1,4 @@
+#include "javelin/file/chunk_encoder_internal.h"
 #include "javelin/file/page_encoder_internal.h"
 
 namespace javelin::file {
@@ -7,8 +8,8 @@ namespace {
 using Kind = ValueShape::Kind;
 
 constexpr uint64_t kMaxInlineBytes = 32;
-// With nulls a constant page spends 16 bits on each row's level; from some size on chunks are smaller.
-constexpr uint64_t kMaxRowsWithNulls = 512;
+// A constant page spends 16 bits on each level; from some size on chunks are smaller.
+constexpr uint64_t kMaxEntriesWithLevels = 512;
 
 uint64_t FirstValid(const LeafView& view) {
   uint64_t index = 0;
@@ -68,27 +69,46 @@ std::vector<uint8_t> FixedBlock(Bytes value) {
   return block;
 }
 
-EncodedBuffer Levels(const LeafView& view) {
-  std::vector<uint8_t> levels;
-  for (uint64_t i = 0; i < view.length; ++i) AppendNumber<uint16_t>(levels, view.IsNull(i));
-  return OneBuffer(std::move(levels));
+EncodedBuffer RawLevels(const std::vector<uint16_t>& levels) {
+  std::vector<uint8_t> bytes;
+  if (!levels.empty()) Append(bytes, levels.data(), levels.size() * sizeof(uint16_t));
+  return OneBuffer(std::move(bytes));
+}
+
+// One block for the whole page.
+EncodedBuffer PackedLevels(const std::vector<uint16_t>& levels, uint16_t max_level, pb::CompressiveEncoding& encoding) {
+  const Slice all{0, levels.size()};
+  const LevelEncoder encoder(levels, {&all, 1}, max_level);
+  std::vector<uint8_t> bytes;
+  encoder.Encode(all, bytes);
+  encoder.Describe(encoding);
+  return OneBuffer(std::move(bytes));
 }
 
 }  // namespace
 
-bool EncodeAllNull(const LeafView& view, EncodedPage& page) {
-  if (view.null_count < view.length) return false;
-  page.layout.mutable_constant_layout()->add_layers(pb::NULLABLE_ITEM);
-  return true;
+void EncodeNoValues(const PageLevels& levels, EncodedPage& page) {
+  pb::ConstantLayout* layout = page.layout.mutable_constant_layout();
+  for (pb::RepDefLayer layer : levels.layers) layout->add_layers(layer);
+  if (levels.layers.size() == 1) return;
+  layout->set_num_rep_values(levels.rep.size());
+  layout->set_num_def_values(levels.def.size());
+  page.buffers.push_back(levels.rep.empty()
+                             ? EncodedBuffer{}
+                             : PackedLevels(levels.rep, levels.max_rep, *layout->mutable_rep_compression()));
+  page.buffers.push_back(levels.def.empty()
+                             ? EncodedBuffer{}
+                             : PackedLevels(levels.def, levels.max_def, *layout->mutable_def_compression()));
 }
 
-bool EncodeOneValue(const LeafView& view, const ValueShape& shape, EncodedPage& page) {
+bool EncodeOneValue(const LeafView& view, const ValueShape& shape, const PageLevels& levels, EncodedPage& page) {
   if (shape.kind != Kind::kFixed && shape.kind != Kind::kVariable) return false;
-  if (view.HasNulls() && view.length > kMaxRowsWithNulls) return false;
+  const bool has_levels = !levels.rep.empty() || !levels.def.empty();
+  if (has_levels && levels.num_entries() > kMaxEntriesWithLevels) return false;
   const uint64_t first = FirstValid(view);
   if (!AllEqualTo(view, shape, first)) return false;
   pb::ConstantLayout* layout = page.layout.mutable_constant_layout();
-  layout->add_layers(view.HasNulls() ? pb::NULLABLE_ITEM : pb::ALL_VALID_ITEM);
+  for (pb::RepDefLayer layer : levels.layers) layout->add_layers(layer);
   if (shape.kind == Kind::kVariable) {
     page.buffers.push_back(OneBuffer(StringBlock(view.Value(first), view.offset_bytes)));
   } else if (shape.bits == 1) {
@@ -98,9 +118,9 @@ bool EncodeOneValue(const LeafView& view, const ValueShape& shape, EncodedPage& 
   } else {
     page.buffers.push_back(OneBuffer(FixedBlock(value)));
   }
-  if (view.HasNulls()) {
-    page.buffers.push_back(OneBuffer({}));
-    page.buffers.push_back(Levels(view));
+  if (has_levels) {
+    page.buffers.push_back(RawLevels(levels.rep));
+    page.buffers.push_back(RawLevels(levels.def));
   }
   return true;
 }

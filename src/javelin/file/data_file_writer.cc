@@ -5,6 +5,7 @@
 #include <arrow/api.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/array_shape.h"
 #include "javelin/file/container_internal.h"
 #include "javelin/file/container_writer_internal.h"
 #include "javelin/file/logical_type_internal.h"
@@ -39,11 +40,14 @@ bool SameStorage(const arrow::DataType& left, const arrow::DataType& right) {
 
 // A column on its way to the next page.
 struct PendingColumn {
+  size_t field = 0;  // top level
+  LeafPath path;
   ValueShape shape;
-  LeafPieces pieces;
+  LeafPieces pieces;  // of the whole field
   uint64_t bytes = 0;
   uint64_t rows = 0;
-  std::optional<arrow::Result<EncodedPage>> encoded;
+  bool has_pages = false;
+  std::optional<arrow::Result<std::vector<EncodedPage>>> encoded;
 
   void Add(std::shared_ptr<arrow::ArrayData> piece, uint64_t piece_bytes) {
     rows += static_cast<uint64_t>(piece->length);
@@ -54,17 +58,30 @@ struct PendingColumn {
     pieces.clear();
     bytes = 0;
     rows = 0;
+    has_pages = true;
     encoded.reset();
+  }
+  // `last`: no rows come after these.
+  arrow::Result<std::vector<EncodedPage>> Encode(bool last, arrow::MemoryPool* pool) const {
+    if (!path.is_flat()) return EncodeNestedPages(path, shape, pieces, last && !has_pages, pool);
+    ARROW_ASSIGN_OR_RAISE(EncodedPage page, EncodePage(shape, pieces, pool));
+    std::vector<EncodedPage> pages;
+    pages.push_back(std::move(page));
+    return pages;
+  }
+  // What rows of the field take on behalf of this column.
+  uint64_t BytesOf(const arrow::ArrayData& field_data, uint64_t first, uint64_t count) const {
+    return FieldBytes(field_data, path, shape, first, count);
   }
 };
 
 // Rows of an array from `first` on that still fit `room` bytes; at least 1.
-uint64_t RowsThatFit(const LeafView& view, const ValueShape& shape, uint64_t first, uint64_t room) {
+uint64_t RowsThatFit(const arrow::ArrayData& data, const PendingColumn& column, uint64_t first, uint64_t room) {
   uint64_t low = 1;
-  uint64_t high = view.length - first;
+  uint64_t high = static_cast<uint64_t>(data.length) - first;
   while (low < high) {
     const uint64_t middle = low + (high - low + 1) / 2;
-    if (LeafBytes(view, shape, first, middle) <= room) {
+    if (column.BytesOf(data, first, middle) <= room) {
       low = middle;
     } else {
       high = middle - 1;
@@ -76,10 +93,12 @@ uint64_t RowsThatFit(const LeafView& view, const ValueShape& shape, uint64_t fir
 class DataFileWriterImpl final : public DataFileWriter {
  public:
   DataFileWriterImpl(const Resources& resources, std::unique_ptr<ObjectWriter> sink, const Schema& schema,
-                     DataFileWriteOptions options, std::vector<ValueShape> shapes)
-      : resources_(resources), schema_(schema), options_(options), container_(std::move(sink), shapes.size()) {
-    for (ValueShape& shape : shapes) columns_.push_back({.shape = std::move(shape)});
-  }
+                     DataFileWriteOptions options, std::vector<PendingColumn> columns)
+      : resources_(resources),
+        schema_(schema),
+        options_(options),
+        container_(std::move(sink), columns.size()),
+        columns_(std::move(columns)) {}
 
   arrow::Status Write(const arrow::RecordBatch& batch) override;
   arrow::Result<DataFileSummary> Finish() override;
@@ -91,10 +110,11 @@ class DataFileWriterImpl final : public DataFileWriter {
   }
 
  private:
-  arrow::Status Check(const arrow::RecordBatch& batch) const;
-  arrow::Status Append(const arrow::RecordBatch& batch);
+  // The arrays of the batch under the types of the schema.
+  arrow::Result<LeafPieces> Check(const arrow::RecordBatch& batch) const;
+  arrow::Status Append(const LeafPieces& fields, uint64_t num_rows);
   arrow::Status FlushFull();
-  arrow::Status Flush(const std::vector<size_t>& columns);
+  arrow::Status Flush(const std::vector<size_t>& columns, bool last);
   arrow::Status CheckOpen() const;
 
   const Resources resources_;
@@ -113,33 +133,40 @@ arrow::Status DataFileWriterImpl::CheckOpen() const {
   return arrow::Status::OK();
 }
 
-arrow::Status DataFileWriterImpl::Check(const arrow::RecordBatch& batch) const {
+arrow::Result<LeafPieces> DataFileWriterImpl::Check(const arrow::RecordBatch& batch) const {
   if (batch.num_columns() != static_cast<int>(schema_.fields().size())) {
     return InvalidInput("a batch of {} columns was given for a file of {}", batch.num_columns(),
                         schema_.fields().size());
   }
+  LeafPieces fields;
   for (int i = 0; i < batch.num_columns(); ++i) {
     const Field& field = schema_.fields()[static_cast<size_t>(i)];
     const arrow::Array& column = *batch.column(i);
     if (batch.column_name(i) != field.name)
       return InvalidInput("column {} is called '{}' instead of '{}'", i, batch.column_name(i), field.name);
-    if (!SameStorage(*column.type(), *field.type)) {
+    if (!field.children.empty()) {
+      ARROW_ASSIGN_OR_RAISE(auto shaped, ShapeArray(*column.data(), *ToArrowField(field), field.name));
+      fields.push_back(std::move(shaped));
+    } else if (SameStorage(*column.type(), *field.type)) {
+      fields.push_back(column.data()->Copy());
+      fields.back()->type = field.type;  // same storage, perhaps not the same names inside
+    } else {
       return InvalidInput("column '{}' has type {} instead of {}", field.name, column.type()->ToString(),
                           field.type->ToString());
     }
     if (!field.nullable && column.null_count() > 0)
       return InvalidInput("column '{}' must not be null and has {} nulls", field.name, column.null_count());
   }
-  return arrow::Status::OK();
+  return fields;
 }
 
-arrow::Status DataFileWriterImpl::Flush(const std::vector<size_t>& columns) {
+arrow::Status DataFileWriterImpl::Flush(const std::vector<size_t>& columns, bool last) {
   for (size_t begin = 0; begin < columns.size(); begin += kColumnsAtOnce) {
     const size_t end = std::min(columns.size(), begin + kColumnsAtOnce);
     std::vector<Job> jobs;
     for (size_t i = begin; i < end; ++i) {
       PendingColumn* column = &columns_[columns[i]];
-      jobs.push_back([this, column] { column->encoded = EncodePage(column->shape, column->pieces, resources_.pool); });
+      jobs.push_back([this, column, last] { column->encoded = column->Encode(last, resources_.pool); });
     }
     if (jobs.size() == 1) {
       jobs[0]();
@@ -148,10 +175,10 @@ arrow::Status DataFileWriterImpl::Flush(const std::vector<size_t>& columns) {
     }
     for (size_t i = begin; i < end; ++i) {
       PendingColumn& column = columns_[columns[i]];
-      const std::string& name = schema_.fields()[columns[i]].name;
+      const std::string& name = column.path.name;
       if (!column.encoded->ok())
         return WithField(WithContext(column.encoded->status(), fmt::format("column '{}'", name)), "column", name);
-      ARROW_RETURN_NOT_OK(container_.WritePage(columns[i], **column.encoded));
+      for (const EncodedPage& page : **column.encoded) ARROW_RETURN_NOT_OK(container_.WritePage(columns[i], page));
       column.Clear();
     }
   }
@@ -163,29 +190,23 @@ arrow::Status DataFileWriterImpl::FlushFull() {
   for (size_t i = 0; i < columns_.size(); ++i) {
     if (columns_[i].bytes >= options_.page_bytes || columns_[i].rows >= kMaxPageRows) full.push_back(i);
   }
-  return Flush(full);
+  return Flush(full, /*last=*/false);
 }
 
 // In slices, so that no page becomes much larger than it should however large the batch is.
-arrow::Status DataFileWriterImpl::Append(const arrow::RecordBatch& batch) {
-  std::vector<LeafView> views;
-  for (int i = 0; i < batch.num_columns(); ++i)
-    views.push_back(ViewLeaf(*batch.column_data(i), columns_[static_cast<size_t>(i)].shape));
-  const auto num_rows = static_cast<uint64_t>(batch.num_rows());
+arrow::Status DataFileWriterImpl::Append(const LeafPieces& fields, uint64_t num_rows) {
   for (uint64_t first = 0; first < num_rows;) {
     uint64_t count = std::min(num_rows - first, kMaxPageRows);
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      const PendingColumn& column = columns_[i];
+    for (const PendingColumn& column : columns_) {
       const uint64_t room = options_.page_bytes - std::min(options_.page_bytes, column.bytes);
-      count = std::min(count, RowsThatFit(views[i], column.shape, first, room));
+      count = std::min(count, RowsThatFit(*fields[column.field], column, first, room));
     }
     for (size_t i = 0; i < columns_.size(); ++i) {
-      const uint64_t bytes = LeafBytes(views[i], columns_[i].shape, first, count);
-      if (columns_[i].rows > 0 && columns_[i].bytes + bytes > kMaxJoinedBytes) ARROW_RETURN_NOT_OK(Flush({i}));
-      auto piece =
-          batch.column_data(static_cast<int>(i))->Slice(static_cast<int64_t>(first), static_cast<int64_t>(count));
-      piece->type = schema_.fields()[i].type;  // same storage, perhaps not the same names inside
-      columns_[i].Add(std::move(piece), bytes);
+      PendingColumn& column = columns_[i];
+      const arrow::ArrayData& data = *fields[column.field];
+      const uint64_t bytes = column.BytesOf(data, first, count);
+      if (column.rows > 0 && column.bytes + bytes > kMaxJoinedBytes) ARROW_RETURN_NOT_OK(Flush({i}, /*last=*/false));
+      column.Add(data.Slice(static_cast<int64_t>(first), static_cast<int64_t>(count)), bytes);
     }
     first += count;
     num_rows_ += count;
@@ -196,8 +217,8 @@ arrow::Status DataFileWriterImpl::Append(const arrow::RecordBatch& batch) {
 
 arrow::Status DataFileWriterImpl::Write(const arrow::RecordBatch& batch) {
   ARROW_RETURN_NOT_OK(CheckOpen());
-  ARROW_RETURN_NOT_OK(Check(batch));
-  failed_ = Append(batch);
+  ARROW_ASSIGN_OR_RAISE(const LeafPieces fields, Check(batch));
+  failed_ = Append(fields, static_cast<uint64_t>(batch.num_rows()));
   return failed_;
 }
 
@@ -207,7 +228,7 @@ arrow::Result<DataFileSummary> DataFileWriterImpl::Finish() {
   for (size_t i = 0; i < columns_.size(); ++i) {
     if (columns_[i].rows > 0) open.push_back(i);
   }
-  failed_ = Flush(open);
+  failed_ = Flush(open, /*last=*/true);
   if (failed_.ok()) failed_ = container_.Finish(schema_, num_rows_);
   ARROW_RETURN_NOT_OK(failed_);
   finished_ = true;
@@ -218,28 +239,34 @@ arrow::Result<DataFileSummary> DataFileWriterImpl::Finish() {
 }
 
 // What the encoders can write; found out before the first byte.
-arrow::Result<std::vector<ValueShape>> ShapesOf(const Schema& schema) {
-  std::vector<ValueShape> shapes;
-  for (const Field& field : schema.fields()) {
-    const bool blob = field.metadata.contains(std::string(kBlobMetadata)) || field.logical_type == "blob";
-    if (blob || !field.children.empty() || field.logical_type == "struct") {
-      return NotSupported("column '{}' of type {}{} cannot be written", field.name, field.type->ToString(),
-                          blob ? " (blob)" : "");
+arrow::Result<std::vector<PendingColumn>> ColumnsOf(const Schema& schema) {
+  std::vector<PendingColumn> columns;
+  for (size_t i = 0; i < schema.fields().size(); ++i) {
+    ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(schema.fields()[i]));
+    for (LeafPath& path : paths) {
+      const Field& leaf = path.leaf;
+      auto shape = ShapeOf(*leaf.type);
+      if (!shape.ok()) return WithContext(shape.status(), fmt::format("column '{}' cannot be written", path.name));
+      if (MemoryBits(*shape) >= kMaxValueBits)
+        return NotSupported("column '{}' of type {} is too wide to be written", path.name, leaf.type->ToString());
+      if (shape->kind == ValueShape::Kind::kNull && !leaf.nullable)
+        return InvalidInput("column '{}' holds nulls only and must not be null", path.name);
+      columns.push_back({.field = i, .path = std::move(path), .shape = std::move(*shape)});
     }
-    auto shape = ShapeOf(*field.type);
-    if (!shape.ok()) return WithContext(shape.status(), fmt::format("column '{}' cannot be written", field.name));
-    if (MemoryBits(*shape) >= kMaxValueBits)
-      return NotSupported("column '{}' of type {} is too wide to be written", field.name, field.type->ToString());
-    if (shape->kind == ValueShape::Kind::kNull && !field.nullable)
-      return InvalidInput("column '{}' holds nulls only and must not be null", field.name);
-    shapes.push_back(std::move(*shape));
   }
-  return shapes;
+  return columns;
 }
 
 }  // namespace
 
-arrow::Status CheckWritable(const Schema& schema) { return ShapesOf(schema).status(); }
+arrow::Status CheckWritable(const Schema& schema) {
+  // Tables cannot take columns of structs and lists yet, although files can.
+  for (const Field& field : schema.fields()) {
+    if (!field.children.empty())
+      return NotSupported("column '{}' of type {} cannot be written", field.name, field.type->ToString());
+  }
+  return ColumnsOf(schema).status();
+}
 
 arrow::Result<std::unique_ptr<DataFileWriter>> DataFileWriter::Make(const Resources& resources,
                                                                     std::unique_ptr<ObjectWriter> sink,
@@ -250,8 +277,8 @@ arrow::Result<std::unique_ptr<DataFileWriter>> DataFileWriter::Make(const Resour
   if (options.page_bytes < 1 || options.page_bytes > kMaxPageBytes) {
     return InvalidInput("page_bytes is {}, it must be 1 to {}", options.page_bytes, kMaxPageBytes);
   }
-  ARROW_ASSIGN_OR_RAISE(std::vector<ValueShape> shapes, ShapesOf(schema));
-  return std::make_unique<DataFileWriterImpl>(resources, std::move(sink), schema, options, std::move(shapes));
+  ARROW_ASSIGN_OR_RAISE(std::vector<PendingColumn> columns, ColumnsOf(schema));
+  return std::make_unique<DataFileWriterImpl>(resources, std::move(sink), schema, options, std::move(columns));
 }
 
 }  // namespace javelin::file

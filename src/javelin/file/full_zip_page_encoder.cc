@@ -11,12 +11,42 @@ namespace {
 
 using Kind = ValueShape::Kind;
 
-void SetLevels(bool has_nulls, uint64_t num_rows, pb::FullZipLayout& layout) {
-  layout.set_bits_def(has_nulls ? 1 : 0);
-  layout.set_num_items(static_cast<uint32_t>(num_rows));
-  layout.set_num_visible_items(static_cast<uint32_t>(num_rows));
-  layout.add_layers(has_nulls ? pb::NULLABLE_ITEM : pb::ALL_VALID_ITEM);
-}
+// The levels of an entry, in front of its value.
+class ControlWords {
+ public:
+  explicit ControlWords(const PageLevels& levels)
+      : levels_(levels),
+        bits_rep_(levels.rep.empty() ? 0 : static_cast<unsigned>(std::bit_width(levels.max_rep))),
+        bits_def_(static_cast<unsigned>(std::bit_width(levels.max_def))) {
+    const unsigned bits = bits_rep_ + bits_def_;
+    bytes_ = bits == 0 ? 0 : bits <= 8 ? 1 : bits <= 16 ? 2 : 4;
+  }
+
+  size_t bytes() const { return bytes_; }
+  uint8_t* Store(uint64_t entry, uint8_t* target) const {
+    const uint32_t rep = levels_.rep.empty() ? 0 : levels_.rep[entry];
+    const uint32_t word = rep << bits_def_ | (levels_.def.empty() ? 0u : levels_.def[entry]);
+    std::memcpy(target, &word, bytes_);
+    return target + bytes_;
+  }
+  void Append(uint64_t entry, std::vector<uint8_t>& out) const {
+    out.resize(out.size() + bytes_);
+    Store(entry, out.data() + out.size() - bytes_);
+  }
+  void Describe(pb::FullZipLayout& layout) const {
+    layout.set_bits_rep(bits_rep_);
+    layout.set_bits_def(bits_def_);
+    layout.set_num_items(static_cast<uint32_t>(levels_.num_entries()));
+    layout.set_num_visible_items(static_cast<uint32_t>(levels_.num_values));
+    for (pb::RepDefLayer layer : levels_.layers) layout.add_layers(layer);
+  }
+
+ private:
+  const PageLevels& levels_;
+  unsigned bits_rep_;
+  unsigned bits_def_;
+  size_t bytes_;
+};
 
 // ---- strings ----
 
@@ -71,7 +101,7 @@ bool HasVisibleNull(const LeafView& rows, const LeafView& items, uint64_t items_
   return false;
 }
 
-std::vector<ListLevel> LevelsOf(const ValueShape& shape, const std::vector<LeafView>& views) {
+std::vector<ListLevel> LevelsOf(const ValueShape& shape, std::span<const LeafView> views) {
   std::vector<ListLevel> levels;
   std::vector<const LeafView*> items;
   for (const LeafView& view : views) items.push_back(&view);
@@ -100,15 +130,14 @@ void SetFixedEncoding(const std::vector<ListLevel>& levels, uint64_t leaf_bits, 
 }
 
 struct RowForm {
-  bool has_nulls = false;
   std::vector<ListLevel> levels;
   uint64_t leaf_bytes = 0;  // of all values of a row
   uint64_t bitmap_bytes = 0;
-  uint64_t stride() const { return has_nulls + bitmap_bytes + leaf_bytes; }
+  bool is_bit = false;  // takes a byte here
+  uint64_t value_bytes() const { return bitmap_bytes + leaf_bytes; }
 };
 
-void AppendRow(const LeafView& view, uint64_t row, const RowForm& form, uint8_t* target) {
-  if (form.has_nulls) *target++ = view.IsNull(row);
+void StoreValue(const LeafView& view, uint64_t row, const RowForm& form, uint8_t* target) {
   if (view.IsNull(row)) return;  // the bytes of null rows stay zero
   const LeafView* items = &view;
   for (const ListLevel& level : form.levels) {
@@ -120,7 +149,11 @@ void AppendRow(const LeafView& view, uint64_t row, const RowForm& form, uint8_t*
     }
     target += BytesForBits(level.items_per_row);
   }
-  std::memcpy(target, items->values + row * form.leaf_bytes, form.leaf_bytes);
+  if (form.is_bit) {
+    *target = view.Bit(row);
+  } else {
+    std::memcpy(target, items->values + row * form.leaf_bytes, form.leaf_bytes);
+  }
 }
 
 const LeafView& Innermost(const LeafView& view) { return view.items == nullptr ? view : Innermost(*view.items); }
@@ -135,11 +168,32 @@ class BorrowedBuffer final : public arrow::Buffer {
   std::shared_ptr<arrow::ArrayData> owner_;
 };
 
+void ZipFixed(std::span<const LeafView> views, const RowForm& form, const ControlWords& control,
+              const PageLevels& levels, EncodedPage& page) {
+  std::vector<uint8_t> bytes(levels.num_entries() * control.bytes() + levels.num_values * form.value_bytes());
+  std::vector<uint64_t> starts;
+  uint8_t* target = bytes.data();
+  size_t piece = 0;
+  uint64_t row = 0;
+  for (uint64_t entry = 0; entry < levels.num_entries(); ++entry) {
+    if (!levels.rep.empty() && levels.BeginsRow(entry)) starts.push_back(static_cast<uint64_t>(target - bytes.data()));
+    target = control.Store(entry, target);
+    if (!levels.IsVisible(entry)) continue;
+    for (; row == views[piece].length; row = 0) ++piece;
+    StoreValue(views[piece], row++, form, target);
+    target += form.value_bytes();
+  }
+  starts.push_back(bytes.size());
+  page.buffers.push_back(OneBuffer(std::move(bytes)));
+  if (!levels.rep.empty()) page.buffers.push_back(OffsetIndex(starts));
+}
+
 }  // namespace
 
-arrow::Status EncodeFullZipVariable(const LeafView& view, EncodedPage& page) {
+arrow::Status EncodeFullZipVariable(const LeafView& view, const PageLevels& levels, EncodedPage& page) {
   pb::FullZipLayout* layout = page.layout.mutable_full_zip_layout();
-  SetLevels(view.HasNulls(), view.length, *layout);
+  const ControlWords control(levels);
+  control.Describe(*layout);
   layout->set_bits_per_offset(view.offset_bytes * 8);
   ARROW_ASSIGN_OR_RAISE(bool compress, CompressionPays(view));
   pb::CompressiveEncoding* encoding = layout->mutable_value_compression();
@@ -151,11 +205,14 @@ arrow::Status EncodeFullZipVariable(const LeafView& view, EncodedPage& page) {
   std::vector<uint8_t> bytes;
   std::vector<uint64_t> starts;
   Compressor compressor;
-  for (uint64_t row = 0; row < view.length; ++row) {
-    starts.push_back(bytes.size());
-    if (view.HasNulls()) bytes.push_back(view.IsNull(row));
-    if (view.IsNull(row)) continue;
-    const Bytes value = view.Value(row);
+  uint64_t next = 0;
+  for (uint64_t entry = 0; entry < levels.num_entries(); ++entry) {
+    if (levels.BeginsRow(entry)) starts.push_back(bytes.size());
+    control.Append(entry, bytes);
+    if (!levels.IsVisible(entry)) continue;
+    const uint64_t index = next++;
+    if (view.IsNull(index)) continue;
+    const Bytes value = view.Value(index);
     const size_t length_at = bytes.size();
     bytes.resize(length_at + view.offset_bytes);
     if (compress) {
@@ -174,37 +231,32 @@ arrow::Status EncodeFullZipVariable(const LeafView& view, EncodedPage& page) {
   return arrow::Status::OK();
 }
 
-arrow::Status EncodeFullZipFixed(const ValueShape& shape, const LeafPieces& pieces, EncodedPage& page) {
-  std::vector<LeafView> views;
+arrow::Status EncodeFullZipFixed(const ValueShape& shape, const LeafPieces& owners, std::span<const LeafView> views,
+                                 const PageLevels& levels, EncodedPage& page) {
   RowForm form;
-  for (const auto& piece : pieces) {
-    views.push_back(ViewLeaf(*piece, shape));
-    form.has_nulls |= views.back().HasNulls();
-  }
   const ValueShape* leaf = &shape;
   while (leaf->kind == Kind::kList) leaf = leaf->item.get();
   form.levels = LevelsOf(shape, views);
-  form.leaf_bytes = (form.levels.empty() ? 1 : form.levels.back().items_per_row) * leaf->bytes();
+  form.is_bit = leaf->bits == 1;
+  if (form.is_bit && !form.levels.empty())
+    return NotSupported("lists of so many lists without items around {} cannot be written", ToString(shape));
+  form.leaf_bytes = (form.levels.empty() ? 1 : form.levels.back().items_per_row) * (form.is_bit ? 1 : leaf->bytes());
   for (const ListLevel& level : form.levels)
     form.bitmap_bytes += level.has_validity ? BytesForBits(level.items_per_row) : 0;
   pb::FullZipLayout* layout = page.layout.mutable_full_zip_layout();
-  SetLevels(form.has_nulls, page.num_rows, *layout);
-  SetFixedEncoding(form.levels, leaf->bits, *layout->mutable_value_compression());
-  layout->set_bits_per_value(static_cast<uint32_t>((form.bitmap_bytes + form.leaf_bytes) * 8));
+  const ControlWords control(levels);
+  control.Describe(*layout);
+  SetFixedEncoding(form.levels, form.is_bit ? 8 : leaf->bits, *layout->mutable_value_compression());
+  layout->set_bits_per_value(static_cast<uint32_t>(form.value_bytes() * 8));
+  if (control.bytes() > 0 || form.bitmap_bytes > 0 || form.is_bit) {
+    ZipFixed(views, form, control, levels, page);
+    return arrow::Status::OK();
+  }
+  // The page is the callers' memory as it stands.
   EncodedBuffer values;
-  if (form.stride() == form.leaf_bytes) {
-    // The page is the callers' memory as it stands.
-    for (size_t i = 0; i < pieces.size(); ++i) {
-      values.pieces.push_back(
-          std::make_shared<BorrowedBuffer>(Innermost(views[i]).values, views[i].length * form.leaf_bytes, pieces[i]));
-    }
-  } else {
-    std::vector<uint8_t> rows(page.num_rows * form.stride());
-    uint8_t* target = rows.data();
-    for (const LeafView& view : views) {
-      for (uint64_t row = 0; row < view.length; ++row, target += form.stride()) AppendRow(view, row, form, target);
-    }
-    values = OneBuffer(std::move(rows));
+  for (size_t i = 0; i < owners.size(); ++i) {
+    values.pieces.push_back(
+        std::make_shared<BorrowedBuffer>(Innermost(views[i]).values, views[i].length * form.leaf_bytes, owners[i]));
   }
   page.buffers.push_back(std::move(values));
   return arrow::Status::OK();

@@ -14,6 +14,7 @@ LeafView ViewSlice(const arrow::ArrayData& data, const ValueShape& shape, uint64
   LeafView view;
   const uint64_t start = static_cast<uint64_t>(data.offset) + first;
   view.length = length;
+  if (length == 0) return view;  // buffers may be absent
   if (data.buffers[0] != nullptr && data.GetNullCount() > 0) {
     view.validity = data.buffers[0]->data();
     view.validity_offset = start;
@@ -47,12 +48,6 @@ LeafView ViewSlice(const arrow::ArrayData& data, const ValueShape& shape, uint64
 
 LeafView ViewLeaf(const arrow::ArrayData& data, const ValueShape& shape) {
   return ViewSlice(data, shape, 0, static_cast<uint64_t>(data.length));
-}
-
-uint64_t LeafBytes(const LeafView& view, const ValueShape& shape, uint64_t first, uint64_t count) {
-  uint64_t bytes = BytesForBits(count * MemoryBits(shape));
-  if (shape.kind == ValueShape::Kind::kVariable && count > 0) bytes += view.Offset(first + count) - view.Offset(first);
-  return bytes;
 }
 
 }  // namespace javelin::file

@@ -37,7 +37,4 @@ struct LeafView {
 // The array must have the shape; it must outlive the view.
 LeafView ViewLeaf(const arrow::ArrayData& data, const ValueShape& shape);
 
-// Bytes of memory that rows [first, first + count) take.
-uint64_t LeafBytes(const LeafView& view, const ValueShape& shape, uint64_t first, uint64_t count);
-
 }  // namespace javelin::file

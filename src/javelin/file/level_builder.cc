@@ -154,6 +154,7 @@ arrow::Status AppendPaths(const Field& field, LeafPath path, std::vector<LeafPat
                                            .offset_bits = is_large  ? 64u
                                                           : is_list ? 32u
                                                                     : 0u});
+  path.nullable.insert(path.nullable.begin(), field.nullable);
   if (!around) {
     path.leaf = field;
     paths.push_back(std::move(path));
@@ -174,21 +175,39 @@ pb::RepDefLayer KindOfLayer(bool is_list, bool has_null, bool has_empty) {
   return has_empty ? pb::EMPTYABLE_LIST : pb::ALL_VALID_LIST;
 }
 
-// Numbers the levels that occur: the page's level of each, by that of the rows.
-std::vector<uint16_t> Renumber(const ColumnLayers& layers, std::span<const uint16_t> def, PageLevels& page) {
+// True if a struct right around the list, no other list in between, is null somewhere. The list is then null as well
+// for a reader, which needs a level for that even though entries name the struct.
+bool IsMasked(const ColumnLayers& layers, size_t list, const std::vector<uint16_t>& first_levels,
+              const std::vector<bool>& occurs) {
+  for (size_t i = list + 1; i < layers.size() && !layers[i].is_list; ++i) {
+    if (occurs[first_levels[i]]) return true;
+  }
+  return false;
+}
+
+// Numbers the levels of the page: what occurs in it, by its level in the rows.
+std::vector<uint16_t> Renumber(const LeafPath& path, std::span<const uint16_t> def, bool only_page, PageLevels& page) {
+  const ColumnLayers& layers = path.layers;
   const std::vector<uint16_t> first_levels = FirstLevels(layers);
   std::vector<bool> occurs(first_levels.back(), false);
   for (uint16_t level : def) occurs[level] = true;
+  bool has_list = false;
+  for (size_t i = 0; i < layers.size() && !only_page; ++i) {
+    has_list |= layers[i].is_list;
+    if (has_list && !layers[i].is_list && path.nullable[i]) occurs[first_levels[i]] = true;
+  }
   std::vector<uint16_t> numbers(first_levels.back(), 0);
   bool below_list = true;  // nothing but items so far
   for (size_t i = 0; i < layers.size(); ++i) {
-    below_list &= !layers[i].is_list;
-    for (uint16_t level = first_levels[i]; level < first_levels[i + 1]; ++level) {
-      if (occurs[level]) numbers[level] = ++page.max_def;
-    }
+    const uint16_t null = first_levels[i];
+    const bool is_list = layers[i].is_list;
+    const bool has_null = occurs[null] || (is_list && IsMasked(layers, i, first_levels, occurs));
+    const bool has_empty = is_list && occurs[null + size_t{1}];
+    if (has_null) numbers[null] = ++page.max_def;
+    if (has_empty) numbers[null + size_t{1}] = ++page.max_def;
+    below_list &= !is_list;
     if (below_list) page.max_visible = page.max_def;
-    page.layers.push_back(KindOfLayer(layers[i].is_list, occurs[first_levels[i]],
-                                      layers[i].is_list && occurs[first_levels[i] + size_t{1}]));
+    page.layers.push_back(KindOfLayer(is_list, has_null, has_empty));
   }
   return numbers;
 }
@@ -241,11 +260,11 @@ LeafView LeafPage::View(const ValueShape& shape) const {
 }
 
 arrow::Result<LeafPage> CutPage(const LeafPath& path, const LeafRows& rows, const Slice& entries, uint64_t first_value,
-                                arrow::MemoryPool* pool) {
+                                bool only_page, arrow::MemoryPool* pool) {
   LeafPage page;
   PageLevels& levels = page.levels;
   const std::span<const uint16_t> def(rows.def.data() + entries.first, entries.count);
-  const std::vector<uint16_t> numbers = Renumber(path.layers, def, levels);
+  const std::vector<uint16_t> numbers = Renumber(path, def, only_page, levels);
   levels.max_rep = CountLists(path.layers);
   levels.num_rows = levels.num_values = entries.count;
   if (levels.max_rep > 0) {
@@ -271,8 +290,8 @@ arrow::Result<LeafPage> CutPage(const LeafPath& path, const LeafRows& rows, cons
   return page;
 }
 
-uint64_t NestedBytes(const ArrayData& field, const LeafPath& path, const ValueShape& shape, uint64_t first,
-                     uint64_t count) {
+uint64_t FieldBytes(const ArrayData& field, const LeafPath& path, const ValueShape& shape, uint64_t first,
+                    uint64_t count) {
   uint64_t begin = first;
   uint64_t end = first + count;
   uint64_t bytes = 0;
@@ -301,6 +320,7 @@ uint64_t NestedBytes(const ArrayData& field, const LeafPath& path, const ValueSh
     const uint8_t* offsets = data->buffers[1]->data() + (static_cast<uint64_t>(data->offset) + begin) * width;
     value_bytes += LoadUnsigned(offsets + (end - begin) * width, width) - LoadUnsigned(offsets, width);
   }
+  if (path.is_flat()) return value_bytes;
   return bytes + std::max(end - begin, value_bytes);  // each costs levels too, however small it is
 }
 

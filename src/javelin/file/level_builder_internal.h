@@ -18,9 +18,10 @@ namespace javelin::file {
 
 // How to come from the array of a top-level field to one of its leaves.
 struct LeafPath {
-  ColumnLayers layers;        // the leaf first, the field last
-  std::vector<int> children;  // the child array to take in each layer but the leaf; the field's first
-  std::string name;           // "column.child.item"
+  ColumnLayers layers;         // the leaf first, the field last
+  std::vector<bool> nullable;  // by the schema, like `layers`
+  std::vector<int> children;   // the child array to take in each layer but the leaf; the field's first
+  std::string name;            // "column.child.item"
   Field leaf;
 
   bool is_flat() const { return layers.size() == 1; }
@@ -59,12 +60,14 @@ struct LeafPage {
   LeafView View(const ValueShape& shape) const;
 };
 
-// Entries [first, end) begin and end with a row; `first_value`: how many values are before them.
+// Entries [first, end) begin and end with a row; `first_value`: how many values are before them. `only_page`: the
+// column has no other. Else structs around lists are given a level for null even in a page without one: the released
+// reader takes such a column only if all its pages do, or none.
 arrow::Result<LeafPage> CutPage(const LeafPath& path, const LeafRows& rows, const Slice& entries, uint64_t first_value,
-                                arrow::MemoryPool* pool);
+                                bool only_page, arrow::MemoryPool* pool);
 
 // Bytes of memory that rows [first, first + count) of a field take on behalf of one of its leaves.
-uint64_t NestedBytes(const arrow::ArrayData& field, const LeafPath& path, const ValueShape& shape, uint64_t first,
-                     uint64_t count);
+uint64_t FieldBytes(const arrow::ArrayData& field, const LeafPath& path, const ValueShape& shape, uint64_t first,
+                    uint64_t count);
 
 }  // namespace javelin::file

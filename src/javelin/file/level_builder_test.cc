@@ -21,7 +21,7 @@ std::vector<LeafPath> PathsOf(const std::shared_ptr<arrow::DataType>& type) {
 LeafPage WholePage(const LeafPath& path, const std::vector<std::shared_ptr<arrow::ArrayData>>& pieces) {
   arrow::MemoryPool* pool = arrow::default_memory_pool();
   const LeafRows rows = BuildLeafRows(path, pieces, pool).ValueOrDie();
-  return CutPage(path, rows, {0, rows.def.size()}, 0, pool).ValueOrDie();
+  return CutPage(path, rows, {0, rows.def.size()}, 0, /*only_page=*/true, pool).ValueOrDie();
 }
 
 // ---- rows as text, seen along the path to one leaf ----
@@ -158,6 +158,14 @@ TEST(LevelBuilderTest, OnlyWhatOccursTakesALevel) {
   const LeafPage two = WholePage(path, {array->data(), empty->data()});
   EXPECT_THAT(two.levels.layers, ElementsAre(pb::NULLABLE_ITEM, pb::ALL_VALID_ITEM, pb::EMPTYABLE_LIST));
   EXPECT_THAT(two.levels.def, ElementsAre(0, 0, 0, 2, 1));
+}
+
+TEST(LevelBuilderTest, AListInANullStructIsNullable) {
+  auto type = arrow::struct_({arrow::field("l", arrow::list(arrow::int32()))});
+  auto array = arrow::json::ArrayFromJSONString(type, R"([{"l": [1, 2]}, null, {"l": [4]}])").ValueOrDie();
+  const LeafPage page = WholePage(PathsOf(type)[0], {array->data()});
+  EXPECT_THAT(page.levels.layers, ElementsAre(pb::ALL_VALID_ITEM, pb::NULLABLE_LIST, pb::NULLABLE_ITEM));
+  EXPECT_THAT(page.levels.def, ElementsAre(0, 0, 2, 0));
 }
 
 TEST(LevelBuilderTest, RowsThatGoOnInTheNextChunk) {

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <bit>
+
 #include "javelin/file/bit_packing.h"
 #include "javelin/file/chunk_encoder_internal.h"
 
@@ -5,53 +8,60 @@ namespace javelin::file {
 
 namespace {
 
-// Levels are 0 (valid) and 1 (null) here: one bit each when packed.
-constexpr unsigned kWidth = 1;
 constexpr uint64_t kLevelBytes = 2;
 constexpr uint64_t kRunBytes = 3;
 constexpr uint64_t kMaxRun = 255;
 
 // A rest of a unit is packed if that makes it smaller; the two forms never have the same size.
-bool PackTail(uint64_t tail) { return tail * kLevelBytes > PackedBytes(kWidth); }
+bool PackTail(uint64_t tail, unsigned width) { return tail * kLevelBytes > PackedBytes(width); }
 
-uint64_t PackedSize(uint64_t count) {
+uint64_t PackedSize(uint64_t count, unsigned width) {
   const uint64_t tail = count % kPackedUnit;
-  return count / kPackedUnit * PackedBytes(kWidth) + (PackTail(tail) ? PackedBytes(kWidth) : tail * kLevelBytes);
+  return count / kPackedUnit * PackedBytes(width) + (PackTail(tail, width) ? PackedBytes(width) : tail * kLevelBytes);
 }
 
 // Calls back with each run of equal levels, at most kMaxRun long.
 template <typename Visit>
-void VisitRuns(const LeafView& view, uint64_t first, uint64_t count, const Visit& visit) {
-  for (uint64_t i = first; i < first + count;) {
-    const bool null = view.IsNull(i);
-    uint64_t end = i + 1;
-    while (end < first + count && end - i < kMaxRun && view.IsNull(end) == null) ++end;
-    visit(null, end - i);
+void VisitRuns(std::span<const uint16_t> levels, const Visit& visit) {
+  for (size_t i = 0; i < levels.size();) {
+    size_t end = i + 1;
+    while (end < levels.size() && end - i < kMaxRun && levels[end] == levels[i]) ++end;
+    visit(levels[i], end - i);
     i = end;
   }
 }
 
 }  // namespace
 
-LevelEncoder::LevelEncoder(const LeafView& view, uint64_t chunk_values) : view_(view) {
+LevelEncoder::LevelEncoder(std::span<const uint16_t> levels, std::span<const Slice> chunks, uint16_t max_level)
+    : levels_(levels), width_(static_cast<unsigned>(std::bit_width(max_level))) {
   uint64_t packed = 0;
   uint64_t runs = 0;
-  for (uint64_t first = 0; first < view.length; first += chunk_values) {
-    const uint64_t count = std::min(chunk_values, view.length - first);
-    packed += PackedSize(count);
-    runs += sizeof(uint64_t);
-    VisitRuns(view, first, count, [&](bool, uint64_t) { runs += kRunBytes; });
+  uint64_t most_packed = 0;
+  uint64_t most_runs = 0;
+  for (const Slice& chunk : chunks) {
+    const uint64_t chunk_packed = PackedSize(chunk.count, width_);
+    uint64_t chunk_runs = sizeof(uint64_t);
+    VisitRuns(levels.subspan(chunk.first, chunk.count), [&](uint16_t, uint64_t) { chunk_runs += kRunBytes; });
+    packed += chunk_packed;
+    runs += chunk_runs;
+    most_packed = std::max(most_packed, chunk_packed);
+    most_runs = std::max(most_runs, chunk_runs);
   }
-  runs_ = runs < packed;
+  const bool packed_fits = most_packed <= kMaxChunkLevelBytes;
+  const bool runs_fit = most_runs <= kMaxChunkLevelBytes;
+  runs_ = packed_fits == runs_fit ? runs < packed : runs_fit;
+  fits_ = packed_fits || runs_fit;
 }
 
-void LevelEncoder::Encode(uint64_t first, uint64_t count, ByteVector& out) const {
+void LevelEncoder::Encode(const Slice& chunk, ByteVector& out) const {
+  const std::span<const uint16_t> levels = levels_.subspan(chunk.first, chunk.count);
   if (runs_) {
     ByteVector values;
     ByteVector lengths;
-    VisitRuns(view_, first, count, [&](bool null, uint64_t length) {
-      values.push_back(null);
-      values.push_back(0);
+    VisitRuns(levels, [&](uint16_t level, uint64_t length) {
+      values.push_back(static_cast<uint8_t>(level));
+      values.push_back(static_cast<uint8_t>(level >> 8));
       lengths.push_back(static_cast<uint8_t>(length));
     });
     const uint64_t size = values.size();
@@ -61,14 +71,14 @@ void LevelEncoder::Encode(uint64_t first, uint64_t count, ByteVector& out) const
     out.insert(out.end(), lengths.begin(), lengths.end());
     return;
   }
-  for (uint64_t done = 0; done < count; done += kPackedUnit) {
-    const uint64_t part = std::min<uint64_t>(kPackedUnit, count - done);
+  for (uint64_t done = 0; done < levels.size(); done += kPackedUnit) {
+    const uint64_t part = std::min<uint64_t>(kPackedUnit, levels.size() - done);
     uint16_t unit[kPackedUnit] = {};
-    for (uint64_t i = 0; i < part; ++i) unit[i] = view_.IsNull(first + done + i);
+    std::memcpy(unit, levels.data() + done, part * kLevelBytes);
     const size_t at = out.size();
-    if (part == kPackedUnit || PackTail(part)) {
-      out.resize(at + PackedBytes(kWidth));
-      PackUnit<uint16_t>(unit, kWidth, out.data() + at);
+    if (part == kPackedUnit || PackTail(part, width_)) {
+      out.resize(at + PackedBytes(width_));
+      PackUnit<uint16_t>(unit, width_, out.data() + at);
     } else {
       out.resize(at + part * kLevelBytes);
       std::memcpy(out.data() + at, unit, part * kLevelBytes);
@@ -83,7 +93,7 @@ void LevelEncoder::Describe(pb::CompressiveEncoding& encoding) const {
     return;
   }
   encoding.mutable_out_of_line_bitpacking()->set_uncompressed_bits_per_value(16);
-  encoding.mutable_out_of_line_bitpacking()->mutable_values()->mutable_flat()->set_bits_per_value(kWidth);
+  encoding.mutable_out_of_line_bitpacking()->mutable_values()->mutable_flat()->set_bits_per_value(width_);
 }
 
 }  // namespace javelin::file

@@ -1,5 +1,6 @@
 // Mini-block pages: chunks of small values behind a table, with the page's dictionary where that makes it smaller.
 #include <bit>
+#include <optional>
 
 #include "javelin/base/error.h"
 #include "javelin/file/chunk_encoder_internal.h"
@@ -14,17 +15,41 @@ using Kind = ValueShape::Kind;
 constexpr uint64_t kChunkAlignment = 8;
 constexpr uint64_t kMaxChunkWords = uint64_t{1} << 28;  // of 8 bytes
 
+// Levels of one kind of a page; without any nothing is written.
+class LevelStream {
+ public:
+  LevelStream(const std::vector<uint16_t>& levels, std::span<const Slice> chunks, uint16_t max_level) {
+    if (!levels.empty()) encoder_.emplace(levels, chunks, max_level);
+  }
+  bool present() const { return encoder_.has_value(); }
+  bool fits() const { return !present() || encoder_->fits(); }
+  ByteVector Encode(const Slice& chunk) const {
+    ByteVector bytes;
+    if (present()) encoder_->Encode(chunk, bytes);
+    return bytes;
+  }
+  const LevelEncoder& encoder() const { return *encoder_; }
+
+ private:
+  std::optional<LevelEncoder> encoder_;
+};
+
 class ChunkWriter {
  public:
-  explicit ChunkWriter(bool has_levels) : has_levels_(has_levels) {}
+  ChunkWriter(const LevelStream& rep, const LevelStream& def) : rep_(rep), def_(def) {}
 
-  arrow::Status Add(uint64_t count, bool last, const ByteVector& levels, const std::vector<ByteVector>& buffers) {
+  // `entries`: whose levels belong to the chunk.
+  arrow::Status Add(uint64_t count, bool last, const Slice& entries, const std::vector<ByteVector>& buffers) {
     const size_t start = data_.size();
-    AppendNumber<uint16_t>(has_levels_ ? count : 0);
-    if (has_levels_) AppendNumber<uint16_t>(levels.size());
+    const ByteVector rep = rep_.Encode(entries);
+    const ByteVector def = def_.Encode(entries);
+    AppendNumber<uint16_t>(rep_.present() || def_.present() ? entries.count : 0);
+    if (rep_.present()) AppendNumber<uint16_t>(rep.size());
+    if (def_.present()) AppendNumber<uint16_t>(def.size());
     for (const ByteVector& buffer : buffers) AppendNumber<uint32_t>(buffer.size());
     Align();
-    if (has_levels_) AppendBuffer(levels);
+    if (rep_.present()) AppendBuffer(rep);
+    if (def_.present()) AppendBuffer(def);
     for (const ByteVector& buffer : buffers) AppendBuffer(buffer);
     const uint64_t words = (data_.size() - start) / kChunkAlignment;
     if (words > kMaxChunkWords) return InvalidInput("{} values are too large for one chunk of a page", count);
@@ -54,35 +79,51 @@ class ChunkWriter {
   }
   void Align() { data_.resize(RoundUp(data_.size(), kChunkAlignment)); }
 
-  bool has_levels_;
+  const LevelStream& rep_;
+  const LevelStream& def_;
   ByteVector data_;
   std::vector<uint32_t> table_;
 };
 
-arrow::Status WriteChunks(const LeafView& view, ChunkEncoder& values, pb::MiniBlockLayout& layout, EncodedPage& page) {
+EncodedBuffer IndexBuffer(const std::vector<uint64_t>& index) {
+  ByteVector bytes(index.size() * sizeof(uint64_t));
+  std::memcpy(bytes.data(), index.data(), bytes.size());
+  return OneBuffer(std::move(bytes));
+}
+
+// Chunks and their table. False, and the page as it was, if a chunk has more levels than it may.
+arrow::Result<bool> WriteChunks(const PageLevels& levels, ChunkEncoder& values, EncodedPage& page) {
   const uint64_t step = values.chunk_values();
-  std::optional<LevelEncoder> levels;
-  if (view.HasNulls()) levels.emplace(view, step);
-  ChunkWriter writer(view.HasNulls());
+  const std::vector<Slice> chunks = ChunkEntries(levels, step);
+  const LevelStream rep(levels.rep, chunks, levels.max_rep);
+  const LevelStream def(levels.def, chunks, levels.max_def);
+  for (const Slice& chunk : chunks) {
+    if ((rep.present() || def.present()) && chunk.count > kMaxChunkLevels) return false;
+  }
+  if (!rep.fits() || !def.fits()) return false;
+  pb::MiniBlockLayout& layout = *page.layout.mutable_mini_block_layout();
+  ChunkWriter writer(rep, def);
   uint64_t num_buffers = 0;
-  for (uint64_t first = 0; first < view.length; first += step) {
-    const uint64_t count = std::min(step, view.length - first);
-    ByteVector encoded_levels;
-    if (levels) levels->Encode(first, count, encoded_levels);
+  for (size_t k = 0; k < chunks.size(); ++k) {
+    const uint64_t first = k * step;
+    const uint64_t count = std::min(step, levels.num_values - first);
     std::vector<ByteVector> buffers;
     ARROW_RETURN_NOT_OK(values.Encode(first, count, buffers));
     num_buffers = buffers.size();
-    ARROW_RETURN_NOT_OK(writer.Add(count, first + count == view.length, encoded_levels, buffers));
+    ARROW_RETURN_NOT_OK(writer.Add(count, k + 1 == chunks.size(), chunks[k], buffers));
   }
-  if (levels) levels->Describe(*layout.mutable_def_compression());
+  if (rep.present()) rep.encoder().Describe(*layout.mutable_rep_compression());
+  if (def.present()) def.encoder().Describe(*layout.mutable_def_compression());
   values.Describe(*layout.mutable_value_compression());
-  layout.add_layers(view.HasNulls() ? pb::NULLABLE_ITEM : pb::ALL_VALID_ITEM);
+  for (pb::RepDefLayer layer : levels.layers) layout.add_layers(layer);
   layout.set_num_buffers(num_buffers);
-  layout.set_num_items(view.length);
+  layout.set_repetition_index_depth(rep.present() ? 1 : 0);
+  layout.set_num_items(levels.num_values);
   layout.set_has_large_chunk(true);
   page.buffers.push_back(writer.Table());
   page.buffers.push_back(writer.Data());
-  return arrow::Status::OK();
+  if (rep.present()) page.buffers.push_back(IndexBuffer(RepetitionIndexOf(levels, chunks)));
+  return true;
 }
 
 arrow::Result<ChunkEncoderPtr> MakeValueChunks(const LeafView& view, const ValueShape& shape) {
@@ -94,17 +135,19 @@ arrow::Result<ChunkEncoderPtr> MakeValueChunks(const LeafView& view, const Value
 
 }  // namespace
 
-arrow::Status EncodeMiniBlock(const LeafView& view, const ValueShape& shape, EncodedPage& page) {
-  pb::MiniBlockLayout* layout = page.layout.mutable_mini_block_layout();
+arrow::Result<bool> EncodeMiniBlock(const LeafView& view, const ValueShape& shape, const PageLevels& levels,
+                                    EncodedPage& page) {
   ARROW_ASSIGN_OR_RAISE(ChunkEncoderPtr values, MakeValueChunks(view, shape));
   ARROW_ASSIGN_OR_RAISE(auto dictionary, EncodeDictionary(view, shape, values->total_bytes()));
-  if (!dictionary) return WriteChunks(view, *values, *layout, page);
+  if (!dictionary) return WriteChunks(levels, *values, page);
   const ChunkEncoderPtr indices = MakeBitPackedIndices(dictionary->indices);
-  ARROW_RETURN_NOT_OK(WriteChunks(view, *indices, *layout, page));
+  ARROW_ASSIGN_OR_RAISE(const bool fits, WriteChunks(levels, *indices, page));
+  if (!fits) return false;
+  pb::MiniBlockLayout* layout = page.layout.mutable_mini_block_layout();
   layout->mutable_dictionary()->Swap(&dictionary->block_encoding);
   layout->set_num_dictionary_items(dictionary->num_items);
-  page.buffers.push_back(OneBuffer(std::move(dictionary->block)));
-  return arrow::Status::OK();
+  page.buffers.insert(page.buffers.begin() + 2, OneBuffer(std::move(dictionary->block)));
+  return true;
 }
 
 }  // namespace javelin::file

@@ -3,6 +3,8 @@
 #include <arrow/array/concatenate.h>
 #include <arrow/array/util.h>
 
+#include "javelin/base/error.h"
+
 namespace javelin::file {
 
 namespace {
@@ -56,18 +58,34 @@ arrow::Result<EncodedPage> EncodePage(const ValueShape& shape, const LeafPieces&
   EncodedPage page;
   for (const auto& piece : pieces) page.num_rows += static_cast<uint64_t>(piece->length);
   if (IsLargeFixed(shape) && !AllNull(pieces)) {
-    ARROW_RETURN_NOT_OK(EncodeFullZipFixed(shape, pieces, page));
+    std::vector<LeafView> views;
+    for (const auto& piece : pieces) views.push_back(ViewLeaf(*piece, shape));
+    ARROW_RETURN_NOT_OK(EncodeFullZipFixed(shape, pieces, views, FlatLevels(views), page));
     return page;
   }
   ARROW_ASSIGN_OR_RAISE(auto data, Join(pieces, pool));
   const LeafView view = ViewLeaf(*data, shape);
-  if (EncodeAllNull(view, page) || EncodeOneValue(view, shape, page)) return page;
-  if (shape.kind == Kind::kVariable && HasLargeValue(view)) {
-    ARROW_RETURN_NOT_OK(EncodeFullZipVariable(view, page));
-  } else {
-    ARROW_RETURN_NOT_OK(EncodeMiniBlock(view, shape, page));
-  }
+  ARROW_ASSIGN_OR_RAISE(const bool done, EncodeValues(view, data, shape, FlatLevels({&view, 1}), page));
+  if (!done) return Internal("a page without lists has too many levels for its chunks");
   return page;
+}
+
+arrow::Result<bool> EncodeValues(const LeafView& view, const std::shared_ptr<arrow::ArrayData>& owner,
+                                 const ValueShape& shape, const PageLevels& levels, EncodedPage& page) {
+  if (view.null_count == view.length) {
+    EncodeNoValues(levels, page);
+    return true;
+  }
+  if (EncodeOneValue(view, shape, levels, page)) return true;
+  if (IsLargeFixed(shape)) {
+    ARROW_RETURN_NOT_OK(EncodeFullZipFixed(shape, {owner}, {&view, 1}, levels, page));
+    return true;
+  }
+  if (shape.kind == Kind::kVariable && HasLargeValue(view)) {
+    ARROW_RETURN_NOT_OK(EncodeFullZipVariable(view, levels, page));
+    return true;
+  }
+  return EncodeMiniBlock(view, shape, levels, page);
 }
 
 }  // namespace javelin::file

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <arrow/array/data.h>
@@ -12,6 +13,8 @@
 
 #include "javelin/file/compression_internal.h"
 #include "javelin/file/leaf_view_internal.h"
+#include "javelin/file/level_builder_internal.h"
+#include "javelin/file/page_levels_internal.h"
 #include "javelin/store/object_store.h"
 
 namespace javelin::file {
@@ -36,17 +39,31 @@ using LeafPieces = std::vector<std::shared_ptr<arrow::ArrayData>>;
 // The choice of layout and encodings is made here, page by page. `pieces` hold at least one row.
 arrow::Result<EncodedPage> EncodePage(const ValueShape& shape, const LeafPieces& pieces, arrow::MemoryPool* pool);
 
+// Rows of a leaf with structs and lists around it: `pieces` are arrays of the whole field. One page, or more where
+// lists are too sparse for one. `only_page`: the column has no other rows.
+arrow::Result<std::vector<EncodedPage>> EncodeNestedPages(const LeafPath& path, const ValueShape& shape,
+                                                          const LeafPieces& pieces, bool only_page,
+                                                          arrow::MemoryPool* pool);
+
+// False, and the page as it was, if its levels need a split: lists are too sparse for chunks. `owner`: what keeps the
+// view's memory alive.
+arrow::Result<bool> EncodeValues(const LeafView& view, const std::shared_ptr<arrow::ArrayData>& owner,
+                                 const ValueShape& shape, const PageLevels& levels, EncodedPage& page);
+
 // ---- the layouts ----
 
-// constant_page_encoder.cc: false if the page is not constant.
-bool EncodeAllNull(const LeafView& view, EncodedPage& page);
-bool EncodeOneValue(const LeafView& view, const ValueShape& shape, EncodedPage& page);
+// constant_page_encoder.cc: no value at all, but nulls and empty lists.
+void EncodeNoValues(const PageLevels& levels, EncodedPage& page);
+// False if the page is not constant.
+bool EncodeOneValue(const LeafView& view, const ValueShape& shape, const PageLevels& levels, EncodedPage& page);
 
-// mini_block_page_encoder.cc
-arrow::Status EncodeMiniBlock(const LeafView& view, const ValueShape& shape, EncodedPage& page);
+// mini_block_page_encoder.cc: false, and the page as it was, if lists are too sparse for it.
+arrow::Result<bool> EncodeMiniBlock(const LeafView& view, const ValueShape& shape, const PageLevels& levels,
+                                    EncodedPage& page);
 
-// full_zip_page_encoder.cc
-arrow::Status EncodeFullZipVariable(const LeafView& view, EncodedPage& page);
-arrow::Status EncodeFullZipFixed(const ValueShape& shape, const LeafPieces& pieces, EncodedPage& page);
+// full_zip_page_encoder.cc: NotSupported for lists of booleans.
+arrow::Status EncodeFullZipVariable(const LeafView& view, const PageLevels& levels, EncodedPage& page);
+arrow::Status EncodeFullZipFixed(const ValueShape& shape, const LeafPieces& owners, std::span<const LeafView> views,
+                                 const PageLevels& levels, EncodedPage& page);
 
 }  // namespace javelin::file
