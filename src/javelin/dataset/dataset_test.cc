@@ -266,11 +266,9 @@ TEST_P(Datasets, NullsWhereTheTableForbidsThemAreRefusedAndLeaveNoFile) {
 }
 
 TEST_P(Datasets, AColumnThatCannotBeWrittenLeavesNothing) {
-  const auto point = arrow::field("p", arrow::struct_({arrow::field("x", arrow::float64())}));
-  auto values = arrow::StructArray::Make({arrow::MakeArrayFromScalar(arrow::DoubleScalar(1.5), 2).ValueOrDie()},
-                                         point->type()->fields())
-                    .ValueOrDie();
-  const auto batch = arrow::RecordBatch::Make(arrow::schema({point}), 2, {values});
+  const auto point = arrow::field("p", arrow::fixed_size_list(arrow::struct_({arrow::field("x", arrow::int8())}), 2));
+  const auto batch =
+      arrow::RecordBatch::Make(arrow::schema({point}), 2, {arrow::MakeArrayOfNull(point->type(), 2).ValueOrDie()});
   ExpectError(world_.WriteBatches({batch}, WriteMode::kCreate).status(), ErrorKind::kNotSupported, "'p'");
   ExpectError(world_.WriteBatches({batch->Slice(0, 0)}, WriteMode::kCreate).status(), ErrorKind::kNotSupported, "'p'");
   ASSERT_OK_AND_ASSIGN(const ListPage all, ListAll(world_.inner(), {.prefix = "t/"}));

@@ -259,14 +259,7 @@ arrow::Result<std::vector<PendingColumn>> ColumnsOf(const Schema& schema) {
 
 }  // namespace
 
-arrow::Status CheckWritable(const Schema& schema) {
-  // Tables cannot take columns of structs and lists yet, although files can.
-  for (const Field& field : schema.fields()) {
-    if (!field.children.empty())
-      return NotSupported("column '{}' of type {} cannot be written", field.name, field.type->ToString());
-  }
-  return ColumnsOf(schema).status();
-}
+arrow::Status CheckWritable(const Schema& schema) { return ColumnsOf(schema).status(); }
 
 arrow::Result<std::unique_ptr<DataFileWriter>> DataFileWriter::Make(const Resources& resources,
                                                                     std::unique_ptr<ObjectWriter> sink,

@@ -493,8 +493,8 @@ TEST(OpenWriter, TablesThatCannotHaveShardsAreRefusedBeforeTheClaim) {
       {arrow::schema({arrow::field("id", arrow::int64(), false, key), arrow::field("_tombstone", arrow::boolean())}),
        "'_tombstone' cannot have shards"},
       {arrow::schema(
-           {arrow::field("id", arrow::int64(), false, key), arrow::field("tags", arrow::list(arrow::utf8()))}),
-       "'tags'", ErrorKind::kNotSupported},
+           {arrow::field("id", arrow::int64(), false, key), arrow::field("tags", arrow::list(arrow::struct_({})))}),
+       "'tags.item'", ErrorKind::kNotSupported},
   };
   for (const auto& table : tables) {
     World world;

@@ -1,0 +1,94 @@
+"""Tables with columns of structs, lists and maps between us and the released peer: rows, changes, filters, compaction."""
+
+import random
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from nested_file_interop_test import Nested, SEED
+from table_interop_test import ours, peer_process, plain, theirs, tool  # noqa: F401 (fixtures)
+
+pytestmark = pytest.mark.interop
+
+VECTOR, WIDE = pa.list_(pa.float32(), 4), pa.list_(pa.float32(), 100)
+STRUCT = pa.struct([("x", pa.int32()), ("y", pa.struct([("z", pa.string())]))])
+KINDS = {
+    "struct": STRUCT, "list": pa.list_(pa.int32()), "large_list": pa.large_list(pa.string()), "map": pa.map_(pa.string(), pa.float64()),
+    "list_of_struct": pa.list_(STRUCT), "list_of_list": pa.list_(pa.list_(pa.bool_())), "list_of_vector": pa.list_(VECTOR),
+    "list_of_wide": pa.list_(WIDE), "struct_of_list": pa.struct([("l", pa.list_(pa.int64())), ("n", pa.int8())]),
+    "list_of_map": pa.list_(pa.map_(pa.int32(), STRUCT)), "map_of_list": pa.map_(pa.string(), pa.list_(pa.timestamp("us", "UTC"))),
+}
+
+
+class Values(Nested):
+    """One share of nulls for everything."""
+
+    def __init__(self, seed, share):
+        super().__init__(seed, "2.2")
+        self.share = share
+
+    def values(self, kind, count):
+        values = super().values(kind, count)
+        if self.share is None:
+            return values
+        fill = (lambda: {field.name: None for field in kind}) if pa.types.is_struct(kind) else (lambda: self.leaf(kind))
+        if pa.types.is_map(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            fill = list
+        present = [fill() if value is None else value for value in values]
+        return [None if self.random.random() < self.share else value for value in present]
+
+    def table(self, length, first=0):
+        columns = {"id": pa.array(range(first, first + length), pa.int64())}
+        for name, kind in KINDS.items():
+            columns[name] = pa.array(self.values(kind, length), kind)
+        return pa.table(columns)
+
+
+def same(left, right):
+    assert left.num_rows == right.num_rows
+    for name in right.column_names:
+        assert left[name].type == right[name].type, name
+        assert left[name].combine_chunks().equals(right[name].combine_chunks()), name
+
+
+@pytest.mark.parametrize("share", [0, 0.3, 1, None])
+@pytest.mark.parametrize("length", [0, 1, 3, 5000])
+def test_our_rows_in_the_peer(ours, theirs, length, share):
+    table = Values(f"{SEED}/{length}/{share}", share).table(length)
+    ours.write("create", table, "--max-rows", 2000)
+    same(ours.scan(), table)
+    same(theirs.scan(), table)
+    for name in KINDS:
+        expected = pc.sum(pc.is_null(table[name])).as_py() or 0
+        assert theirs.value(f"ds.count_rows(filter='{name} is null')") == expected, name
+    nested = pc.sum(pc.is_null(pc.struct_field(table["struct"].combine_chunks(), "x"))).as_py() or 0
+    assert theirs.value("ds.count_rows(filter='struct.x is null')") == nested
+    if length == 0:
+        return
+    rows = [random.Random(length).randrange(length) for _ in range(10)]
+    same(theirs.value("ds.take(rows)", rows=rows), table.take(rows))
+    same(ours.take(rows), table.take(rows))
+    columns = ["list_of_struct", "id"]
+    same(ours.scan("--columns", ",".join(columns)), table.select(columns))
+
+
+def test_turns_and_compaction(ours, theirs):
+    parts = [Values(f"{SEED}/turn/{i}", [None, 0.3, 0, 1][i % 4]).table(300, 300 * i) for i in range(6)]
+    ours.write("create", parts[0])
+    for i, part in enumerate(parts[1:], 1):
+        if i % 2:
+            theirs.write(part, mode="append")
+        else:
+            ours.write("append", part)
+    table = pa.concat_tables(parts)
+    same(ours.scan(), table)
+    same(theirs.scan(), table)
+    theirs.run("ds.delete('id % 5 = 0')")
+    left = table.filter(pc.not_equal(pc.subtract(table["id"], pc.multiply(pc.divide(table["id"], 5), 5)), 0))
+    same(ours.scan(), left)
+    theirs.run("ds.optimize.compact_files()")
+    same(ours.scan(), left)
+    same(theirs.scan(), left)
+    rows = [0, 7, 500, left.num_rows - 1]
+    same(ours.take(rows), left.take(rows))
