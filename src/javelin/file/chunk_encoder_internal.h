@@ -41,7 +41,7 @@ ChunkEncoderPtr MakeListChunks(const LeafView& view, const ValueShape& shape);
 // bit_packing_chunk_encoder.cc: null if it does not make the page smaller; 8 to 64 bits only.
 ChunkEncoderPtr MakeBitPackedChunks(const LeafView& view, uint64_t bits);
 ChunkEncoderPtr MakeBitPackedIndices(const std::vector<uint32_t>& indices);
-// variable_chunk_encoder.cc: strings, compressed where a sample shows that it pays.
+// variable_chunk_encoder.cc: strings, in the form that string_form_internal.h chooses.
 arrow::Result<ChunkEncoderPtr> MakeVariableChunks(const LeafView& view);
 
 // The distinct values of a page, if storing each once makes it smaller than `alternative_bytes`.
