@@ -55,14 +55,14 @@ struct VariableView {
   const uint8_t* offsets = nullptr;  // count + 1 of `width` bytes, relative to `bytes`
   unsigned width = 4;
   Bytes bytes;
-  Bytes value(uint64_t index) const {
-    const uint64_t begin = LoadUnsigned(offsets + index * width, width);
-    return bytes.subspan(begin, LoadUnsigned(offsets + (index + 1) * width, width) - begin);
-  }
+  uint64_t offset(uint64_t index) const { return LoadUnsigned(offsets + index * width, width); }
+  Bytes value(uint64_t index) const { return bytes.subspan(offset(index), offset(index + 1) - offset(index)); }
 };
 // The width in bytes of the offsets of a Variable encoding.
 arrow::Result<unsigned> OffsetBytes(const pb::Variable& encoding);
 arrow::Result<VariableView> ViewMiniBlock(Bytes buffer, unsigned width, uint64_t num_values);
+// Appends the values as they are.
+arrow::Status AppendSlice(const VariableView& view, const Slice& slice, ValueSink& out);
 
 // A name for messages: "Flat", "General", ...
 std::string NameOf(const pb::CompressiveEncoding& encoding);

@@ -6,25 +6,73 @@ namespace javelin::file {
 
 namespace {
 
+arrow::Status Malformed() { return Corruption("an FSST string has an unknown code or ends inside an escape"); }
+
 arrow::Status AppendDecoded(const FsstTable& table, Bytes value, ValueSink& out) {
   if (table.stored_plain()) return out.AppendValue(value);
   ARROW_ASSIGN_OR_RAISE(uint8_t* target, out.BeginValue(FsstTable::Capacity(value.size())));
   const size_t size = table.Decode(value, target);
-  if (size == FsstTable::kMalformed) return Corruption("an FSST string has an unknown code or ends inside an escape");
+  if (size == FsstTable::kMalformed) return Malformed();
   return out.CommitValue(size);
 }
+
+// Codes that are decoded in one go: room for what they may become is asked for once, and is small.
+constexpr uint64_t kBatchCodes = 8u << 10;
+
+// Decodes the strings of a chunk batch by batch.
+class Batches {
+ public:
+  Batches(const FsstTable& table, const VariableView& view, DecodeContext& context)
+      : table_(table), view_(view), scratch_(context) {}
+
+  arrow::Status Append(const Slice& slice, ValueSink& out) {
+    for (uint64_t first = slice.first; first < slice.end();) {
+      uint64_t count = 1;
+      while (first + count < slice.end() && CodesOf(first, count + 1) <= kBatchCodes) ++count;
+      if (count == 1) {
+        ARROW_RETURN_NOT_OK(AppendDecoded(table_, view_.value(first), out));
+      } else {
+        ARROW_RETURN_NOT_OK(AppendBatch(first, count, out));
+      }
+      first += count;
+    }
+    return arrow::Status::OK();
+  }
+
+ private:
+  uint64_t CodesOf(uint64_t first, uint64_t count) const { return view_.offset(first + count) - view_.offset(first); }
+
+  arrow::Status AppendBatch(uint64_t first, uint64_t count, ValueSink& out) {
+    uint8_t* room = scratch_->Room(FsstTable::Capacity(CodesOf(first, count)));
+    if (room == nullptr) return OutOfMemory("no memory for {} decoded strings", count);
+    ends_.assign(1, 0);
+    for (uint64_t i = first; i < first + count; ++i) {
+      const size_t size = table_.Decode(view_.value(i), room + ends_.back());
+      if (size == FsstTable::kMalformed) return Malformed();
+      ends_.push_back(ends_.back() + static_cast<uint32_t>(size));
+    }
+    return out.AppendValues<uint32_t>(reinterpret_cast<const uint8_t*>(ends_.data()), count, Bytes(room, ends_.back()));
+  }
+
+  const FsstTable& table_;
+  const VariableView& view_;
+  ScratchLease scratch_;
+  std::vector<uint32_t> ends_;
+};
 
 class FsstDecoder final : public MiniBlockDecoder {
  public:
   FsstDecoder(FsstTable table, unsigned width) : table_(table), width_(width) {}
 
   arrow::Status Decode(std::span<const Bytes> buffers, uint64_t num_values, std::span<const Slice> slices,
-                       DecodeContext&, ValueSink& out) const override {
+                       DecodeContext& context, ValueSink& out) const override {
     ARROW_ASSIGN_OR_RAISE(VariableView view, ViewMiniBlock(buffers[0], width_, num_values));
-    for (const Slice& slice : slices) {
-      for (uint64_t i = slice.first; i < slice.end(); ++i)
-        ARROW_RETURN_NOT_OK(AppendDecoded(table_, view.value(i), out));
+    if (table_.stored_plain()) {
+      for (const Slice& slice : slices) ARROW_RETURN_NOT_OK(AppendSlice(view, slice, out));
+      return arrow::Status::OK();
     }
+    Batches batches(table_, view, context);
+    for (const Slice& slice : slices) ARROW_RETURN_NOT_OK(batches.Append(slice, out));
     return arrow::Status::OK();
   }
 

@@ -23,12 +23,6 @@ bool Ascend(const uint8_t* offsets, unsigned width, uint64_t count, uint64_t lim
   return width == 4 ? AscendUpTo<uint32_t>(offsets, count, limit) : AscendUpTo<uint64_t>(offsets, count, limit);
 }
 
-arrow::Status AppendSlice(const VariableView& view, const Slice& slice, ValueSink& out) {
-  const uint8_t* offsets = view.offsets + slice.first * view.width;
-  return view.width == 4 ? out.AppendValues<uint32_t>(offsets, slice.count, view.bytes)
-                         : out.AppendValues<uint64_t>(offsets, slice.count, view.bytes);
-}
-
 arrow::Status CheckVariable(const pb::Variable& encoding, const ValueShape& shape) {
   if (encoding.has_values()) return NotSupported("Variable values with a compression of their own are not readable");
   if (shape.kind != ValueShape::Kind::kVariable) return DoesNotFit("Variable", shape);
@@ -79,6 +73,12 @@ class VariableValue final : public VariableValueDecoder {
 };
 
 }  // namespace
+
+arrow::Status AppendSlice(const VariableView& view, const Slice& slice, ValueSink& out) {
+  const uint8_t* offsets = view.offsets + slice.first * view.width;
+  return view.width == 4 ? out.AppendValues<uint32_t>(offsets, slice.count, view.bytes)
+                         : out.AppendValues<uint64_t>(offsets, slice.count, view.bytes);
+}
 
 arrow::Result<unsigned> OffsetBytes(const pb::Variable& encoding) {
   if (!encoding.offsets().has_flat() || encoding.offsets().flat().has_data()) {
