@@ -349,6 +349,56 @@ def test_our_large_file_in_the_peer(tool, tmp_path):
     expect_equal(load(tmp_path / "take.arrow"), table.take(rows), "take")
 
 
+# Every form that our strings take; the words in which `inspect` names it, and those it must not name.
+def string_columns():
+    generator = random.Random(SEED)
+    n = 5000
+    text = [" ".join(generator.choice(WORDS) for _ in range(12)) for _ in range(n)]
+    noise = [generator.randbytes(generator.randrange(60)) for _ in range(n)]
+    eight = ["".join(generator.choice("abcdefghijkl") for _ in range(8)) for _ in range(200)]
+    return {
+        "fsst": (pa.array(text), ["fsst"]),
+        "large_fsst": (pa.array(text, pa.large_string()), ["fsst"]),
+        "fsst_with_nulls": (pa.array([None if i % 3 == 0 else value for i, value in enumerate(text)]), ["fsst", "defCompression"]),
+        # The peer writes no FSST for these.
+        "binary_fsst": (pa.array([value.encode() + noise[i][:9] for i, value in enumerate(text)], pa.binary()), ["fsst"]),
+        "large_binary_fsst": (pa.array([value.encode() for value in text], pa.large_binary()), ["fsst"]),
+        # Each code stands for 8 bytes.
+        "eightfold": (pa.array(["".join(generator.choice(eight) for _ in range(10 + i % 20)) for i in range(n)]), ["fsst"]),
+        "short_fsst": (pa.array([f"https://{generator.randrange(10**9)}" for i in range(n)]), ["fsst"]),
+        "noise": (pa.array(noise, pa.binary()), ["variable"]),
+        "lines": (pa.array([f"2026-11-30T04:00:00Z INFO server.request path=/api/v1/items status=200 n={i}" for i in range(n)]), ["ZSTD", "miniBlock"]),
+        "small": (pa.array(text[:50]), ["ZSTD", "miniBlock"]),
+        "tiny": (pa.array(text[:4]), ["variable"]),
+        "long_fsst": (pa.array([value * 4 if i % 5 else "" for i, value in enumerate(text)]), ["fsst", "fullZip"]),
+        "long_binary_fsst": (pa.array([None if i % 3 == 0 else value.encode() * 4 for i, value in enumerate(text)], pa.large_binary()), ["fsst", "fullZip"]),
+        "one_large": (pa.array(["x%d" % i * 20000 if i == 7 else value for i, value in enumerate(text)]), ["fsst", "fullZip"]),
+        "long_zstd": (pa.array([noise[i % 40].hex() * 40 for i in range(1000)]), ["ZSTD", "fullZip"]),
+        "long_noise": (pa.array([generator.randbytes(400) for _ in range(300)], pa.binary()), ["variable", "fullZip"]),
+    }
+
+
+def test_our_strings_in_the_peer(tool, tmp_path):
+    tables, jobs = {}, []
+    for name, (array, words) in string_columns().items():
+        table = pa.table({"c": array})
+        path = tmp_path / f"{name}.lance"
+        save(table, tmp_path / "in.arrow")
+        assert isinstance(ours(tool, "write", tmp_path / "in.arrow", path), str)
+        text = ours(tool, "inspect", path)
+        assert all(word in text for word in words), (name, text)
+        assert "fsst" in words or "fsst" not in text, (name, text)
+        check_we_read(tool, tmp_path, path, table)
+        rows = sorted(set(some_rows(name, len(array))))
+        for what, expected, wanted in [("all", table, {}), ("take", table.take(rows), {"rows": rows}), ("range", table.slice(3, 700), {"range": [3, min(700, len(array) - 3)]})]:
+            out = str(tmp_path / f"{name}-{what}.arrow")
+            jobs.append({"file": str(path), "arrow": out, **wanted})
+            tables[out] = expected
+    for job, answer in zip(jobs, peer("read", jobs)):
+        assert answer == {"ok": tables[job["arrow"]].num_rows}, (job, answer)
+        expect_equal(load(job["arrow"]), tables[job["arrow"]], job)
+
+
 def test_no_rows(tool, tmp_path):
     table = Columns(SEED).table(0)
     save(table, tmp_path / "in.arrow")

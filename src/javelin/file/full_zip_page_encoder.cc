@@ -4,6 +4,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/file/page_encoder_internal.h"
+#include "javelin/file/string_form_internal.h"
 
 namespace javelin::file {
 
@@ -50,28 +51,55 @@ class ControlWords {
 
 // ---- strings ----
 
-// Compression of single values: worth its time from this mean size on, and if a sample shrinks to this part.
-constexpr uint64_t kCompressMeanBytes = 512;
-constexpr double kCompressRatio = 0.85;
-constexpr uint64_t kSampleValues = 16;
-constexpr int kZstdLevel = 1;
-
-arrow::Result<bool> CompressionPays(const LeafView& view) {
-  const uint64_t step = std::max<uint64_t>(view.length / kSampleValues, 1);
-  uint64_t sampled = 0;
-  uint64_t plain = 0;
-  std::vector<uint8_t> compressed;
-  Compressor compressor;
-  for (uint64_t i = 0; i < view.length; i += step) {
-    const Bytes value = view.Value(i);
-    if (value.empty()) continue;
-    ++sampled;
-    plain += value.size();
-    ARROW_RETURN_NOT_OK(compressor.Compress(CompressionScheme::kZstd, kZstdLevel, value, compressed));
+// One value to the bytes that are stored of it.
+class ValueEncoder {
+ public:
+  // Chooses the form for all values of the page; to be called first.
+  arrow::Status Choose(const LeafView& view) {
+    const uint64_t string_bytes = StringBytes(view);
+    const uint64_t length_bytes = view.length * view.offset_bytes;
+    StringSizes sizes{.plain = string_bytes + length_bytes};
+    FsstTrial trial = TryFsst(view, string_bytes);
+    if (trial.encoder != nullptr) sizes.fsst = trial.bytes + length_bytes + kFsstTableBytes;
+    ARROW_ASSIGN_OR_RAISE(const uint64_t zstd_bytes, TryZstdValues(view, string_bytes));
+    if (zstd_bytes > 0) sizes.zstd = zstd_bytes + length_bytes;
+    form_ = ChooseStringForm(sizes, ZstdUnit::kSingleValue);
+    if (form_ == StringForm::kFsst) fsst_ = std::move(trial.encoder);
+    return arrow::Status::OK();
   }
-  return plain >= sampled * kCompressMeanBytes &&
-         static_cast<double>(compressed.size()) < static_cast<double>(plain) * kCompressRatio;
-}
+
+  arrow::Status Append(Bytes value, std::vector<uint8_t>& out) {
+    switch (form_) {
+      case StringForm::kPlain: out.insert(out.end(), value.begin(), value.end()); return arrow::Status::OK();
+      case StringForm::kZstd: return compressor_.Compress(CompressionScheme::kZstd, kStringZstdLevel, value, out);
+      case StringForm::kFsst: {
+        scratch_.resize(std::max(scratch_.size(), FsstEncoder::Capacity(value.size())));
+        const size_t size = fsst_->Encode(value, scratch_.data());
+        out.insert(out.end(), scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(size));
+        return arrow::Status::OK();
+      }
+    }
+    return arrow::Status::OK();
+  }
+
+  void Describe(unsigned offset_bytes, pb::CompressiveEncoding* encoding) const {
+    if (form_ == StringForm::kZstd) {
+      encoding->mutable_general()->mutable_compression()->set_scheme(pb::ZSTD);
+      encoding = encoding->mutable_general()->mutable_values();
+    } else if (form_ == StringForm::kFsst) {
+      const auto table = fsst_->Table();
+      encoding->mutable_fsst()->set_symbol_table(table.data(), table.size());
+      encoding = encoding->mutable_fsst()->mutable_values();
+    }
+    encoding->mutable_variable()->mutable_offsets()->mutable_flat()->set_bits_per_value(offset_bytes * 8);
+  }
+
+ private:
+  StringForm form_ = StringForm::kPlain;
+  std::unique_ptr<const FsstEncoder> fsst_;
+  std::vector<uint8_t> scratch_;
+  Compressor compressor_;
+};
 
 EncodedBuffer OffsetIndex(const std::vector<uint64_t>& starts) {
   const unsigned width = starts.back() <= std::numeric_limits<uint32_t>::max() ? 4 : 8;
@@ -195,16 +223,11 @@ arrow::Status EncodeFullZipVariable(const LeafView& view, const PageLevels& leve
   const ControlWords control(levels);
   control.Describe(*layout);
   layout->set_bits_per_offset(view.offset_bytes * 8);
-  ARROW_ASSIGN_OR_RAISE(bool compress, CompressionPays(view));
-  pb::CompressiveEncoding* encoding = layout->mutable_value_compression();
-  if (compress) {
-    encoding->mutable_general()->mutable_compression()->set_scheme(pb::ZSTD);
-    encoding = encoding->mutable_general()->mutable_values();
-  }
-  encoding->mutable_variable()->mutable_offsets()->mutable_flat()->set_bits_per_value(view.offset_bytes * 8);
+  ValueEncoder encoder;
+  ARROW_RETURN_NOT_OK(encoder.Choose(view));
+  encoder.Describe(view.offset_bytes, layout->mutable_value_compression());
   std::vector<uint8_t> bytes;
   std::vector<uint64_t> starts;
-  Compressor compressor;
   uint64_t next = 0;
   for (uint64_t entry = 0; entry < levels.num_entries(); ++entry) {
     if (levels.BeginsRow(entry)) starts.push_back(bytes.size());
@@ -215,11 +238,7 @@ arrow::Status EncodeFullZipVariable(const LeafView& view, const PageLevels& leve
     const Bytes value = view.Value(index);
     const size_t length_at = bytes.size();
     bytes.resize(length_at + view.offset_bytes);
-    if (compress) {
-      ARROW_RETURN_NOT_OK(compressor.Compress(CompressionScheme::kZstd, kZstdLevel, value, bytes));
-    } else {
-      bytes.insert(bytes.end(), value.begin(), value.end());
-    }
+    ARROW_RETURN_NOT_OK(encoder.Append(value, bytes));
     const uint64_t length = bytes.size() - length_at - view.offset_bytes;
     if (view.offset_bytes == 4 && length > std::numeric_limits<uint32_t>::max())
       return InvalidInput("a value is larger than 4 GiB");

@@ -1,5 +1,7 @@
 #include "javelin/file/string_form_internal.h"
 
+#include "javelin/file/compression_internal.h"
+
 namespace javelin::file {
 
 namespace {
@@ -13,6 +15,10 @@ constexpr double kSingleValueRatio = 0.75;
 
 constexpr uint64_t kSamplePieces = 64;
 constexpr uint64_t kPieceBytes = FsstEncoder::kMaxSampleBytes / kSamplePieces;
+
+constexpr uint64_t kZstdSampleValues = 16;
+// More of one value is not looked at.
+constexpr uint64_t kZstdSampleBytes = 256u << 10;
 
 using Sample = std::vector<Bytes>;
 
@@ -85,6 +91,34 @@ FsstTrial TryFsst(const LeafView& view, uint64_t string_bytes) {
   const double ratio = static_cast<double>(encoded) / static_cast<double>(std::max<uint64_t>(plain, 1));
   trial.bytes = static_cast<uint64_t>(static_cast<double>(string_bytes) * ratio);
   return trial;
+}
+
+// Values at even distances in bytes, so that each counts as much as it takes.
+arrow::Result<uint64_t> TryZstdValues(const LeafView& view, uint64_t string_bytes) {
+  if (string_bytes == 0) return 0;
+  const uint64_t begin = view.Offset(0);
+  const uint64_t size = view.Offset(view.length) - begin;
+  Compressor compressor;
+  std::vector<uint8_t> compressed;
+  double ratio = 0;
+  double ratios = 0;
+  unsigned sampled = 0;
+  uint64_t last_row = view.length;
+  for (uint64_t i = 0; i < kZstdSampleValues; ++i) {
+    const uint64_t row = RowAt(view, begin + size / kZstdSampleValues * i);
+    const Bytes value = view.Value(row).first(std::min<uint64_t>(view.Value(row).size(), kZstdSampleBytes));
+    if (value.empty()) continue;
+    if (row != last_row) {
+      compressed.clear();
+      ARROW_RETURN_NOT_OK(compressor.Compress(CompressionScheme::kZstd, kStringZstdLevel, value, compressed));
+      ratio = static_cast<double>(compressed.size()) / static_cast<double>(value.size());
+    }
+    last_row = row;
+    ratios += ratio;
+    ++sampled;
+  }
+  if (sampled == 0) return 0;
+  return static_cast<uint64_t>(static_cast<double>(string_bytes) * ratios / sampled);
 }
 
 StringForm ChooseStringForm(const StringSizes& sizes, ZstdUnit unit) {

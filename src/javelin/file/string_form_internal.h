@@ -33,6 +33,9 @@ struct FsstTrial {
 };
 FsstTrial TryFsst(const LeafView& view, uint64_t string_bytes);
 
+// What Zstandard is expected to make of all values, each compressed by itself; 0 if there are no bytes.
+arrow::Result<uint64_t> TryZstdValues(const LeafView& view, uint64_t string_bytes);
+
 // What a page takes in each form; 0 = the form was not tried.
 struct StringSizes {
   uint64_t plain = 0;

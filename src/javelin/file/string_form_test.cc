@@ -102,5 +102,31 @@ TEST_F(StringPages, AFewStringsAreNotWorthASymbolTable) {
       << smaller.layout.ShortDebugString();
 }
 
+TEST_F(StringPages, LongSentencesBecomeFsstOneByOne) {
+  const EncodedPage page = PageOf(1000, [&](int) { return Sentence(60); });
+  const auto& values = page.layout.full_zip_layout().value_compression();
+  ASSERT_TRUE(values.has_fsst()) << page.layout.ShortDebugString();
+  // A word becomes one code or two.
+  EXPECT_LT(page.buffers[0].size(), 1000u * 110);
+}
+
+TEST_F(StringPages, OneLargeStringAmongSmallOnesDoesNotDecideForAll) {
+  const EncodedPage page = PageOf(3000, [&](int i) { return i == 100 ? std::string(5000, 'x') : Sentence(12); });
+  EXPECT_TRUE(page.layout.full_zip_layout().value_compression().has_fsst()) << page.layout.ShortDebugString();
+}
+
+TEST_F(StringPages, LargeStringsThatRepeatThemselvesAreCompressed) {
+  const EncodedPage page = PageOf(100, [&](int) {
+    const std::string part = Noise(300);
+    return part + part + part + part;
+  });
+  EXPECT_TRUE(page.layout.full_zip_layout().value_compression().has_general()) << page.layout.ShortDebugString();
+}
+
+TEST_F(StringPages, LargeNoiseStaysAsItIs) {
+  const EncodedPage page = PageOf(100, [&](int) { return Noise(3000); });
+  EXPECT_TRUE(page.layout.full_zip_layout().value_compression().has_variable()) << page.layout.ShortDebugString();
+}
+
 }  // namespace
 }  // namespace javelin::file
