@@ -325,6 +325,60 @@ TEST_F(PageTest, FsstPages) {
   EXPECT_TRUE(Decode(layout, {Hex("20000000"), data}, 2, arrow::binary()).ok());
 }
 
+TEST_F(PageTest, FsstStringsOfAnySizeInOneChunk) {
+  pb::PageLayout layout = MiniBlock(6, false);
+  auto* fsst = layout.mutable_mini_block_layout()->mutable_value_compression()->mutable_fsst();
+  fsst->mutable_values()->mutable_variable()->mutable_offsets()->mutable_flat()->set_bits_per_value(32);
+  fsst->set_symbol_table(FsstTableBytes({"abcdefgh", "c"}));
+  // Small ones are decoded together, the large ones by themselves.
+  const std::vector<std::string> codes = {
+      {1, 1}, std::string(20'000, '\0'), "", std::string(5000, '\1'), std::string(5000, '\0'), "\xFFx"};
+  auto chunk = [](const std::vector<std::string>& values) {
+    std::string offsets;
+    std::string bytes;
+    auto end_value = [&] {
+      const auto at = static_cast<uint32_t>((values.size() + 1) * 4 + bytes.size());
+      offsets.append(reinterpret_cast<const char*>(&at), 4);
+    };
+    end_value();
+    for (const std::string& value : values) {
+      bytes += value;
+      end_value();
+    }
+    std::string buffer = offsets + bytes;
+    const auto size = static_cast<uint32_t>(buffer.size());
+    buffer =
+        std::string(2, '\0') + std::string(reinterpret_cast<const char*>(&size), 4) + std::string(2, '\0') + buffer;
+    buffer.resize(RoundUp(buffer.size(), 8));
+    return buffer;
+  };
+  auto decode = [&](const std::vector<std::string>& values, std::vector<Slice> rows) {
+    const std::string data = chunk(values);
+    const auto word = static_cast<uint32_t>((data.size() / 8 - 1) << 4);
+    return Decode(layout, {std::string(reinterpret_cast<const char*>(&word), 4), data}, 6, arrow::utf8(), rows);
+  };
+  std::string many;
+  for (int i = 0; i < 20'000; ++i) many += "abcdefgh";
+  auto expected = Strings({"cc", many, "", std::string(5000, 'c'), many.substr(0, 40'000), "x"});
+  EXPECT_TRUE(decode(codes, {}).ValueOrDie()->Equals(*expected));
+  for (int64_t first = 0; first < 6; ++first) {
+    for (int64_t count = 1; first + count <= 6; ++count) {
+      EXPECT_TRUE(decode(codes, {{static_cast<uint64_t>(first), static_cast<uint64_t>(count)}})
+                      .ValueOrDie()
+                      ->Equals(*expected->Slice(first, count)));
+    }
+  }
+  // Wherever the damage lies, alone or among others.
+  for (size_t row = 0; row < codes.size(); ++row) {
+    for (const char* bad : {"\2", "\xFF"}) {
+      std::vector<std::string> damaged = codes;
+      damaged[row] += bad;
+      EXPECT_KIND(decode(damaged, {}).status(), ErrorKind::kCorruption, "FSST");
+      EXPECT_KIND(decode(damaged, {{row, 1}}).status(), ErrorKind::kCorruption, "FSST");
+    }
+  }
+}
+
 // ---- compression ----
 
 TEST(Compression, SizesAreNotBelieved) {

@@ -37,10 +37,12 @@ uint64_t RowAt(const LeafView& view, uint64_t position) {
   return low;
 }
 
-// Whole strings from `position` on, or the part of a long one.
+// Whole strings from `position` on, or the part of a long one. Bytes may lie under nulls; too many of them end the
+// piece.
 void AddPiece(const LeafView& view, uint64_t position, Sample& sample) {
   uint64_t room = kPieceBytes;
-  for (uint64_t row = RowAt(view, position); row < view.length && room > 0; ++row) {
+  const uint64_t end = position + 8 * kPieceBytes;
+  for (uint64_t row = RowAt(view, position); row < view.length && view.Offset(row) < end && room > 0; ++row) {
     Bytes value = view.Value(row);
     if (value.size() > kPieceBytes && position > view.Offset(row)) value = value.subspan(position - view.Offset(row));
     sample.push_back(value.first(std::min<uint64_t>(value.size(), room)));
@@ -88,7 +90,8 @@ FsstTrial TryFsst(const LeafView& view, uint64_t string_bytes) {
     plain += string.size();
     encoded += trial.encoder->Encode(string, scratch.data());
   }
-  const double ratio = static_cast<double>(encoded) / static_cast<double>(std::max<uint64_t>(plain, 1));
+  if (plain < kPieceBytes) return {};  // next to nothing was seen
+  const double ratio = static_cast<double>(encoded) / static_cast<double>(plain);
   trial.bytes = static_cast<uint64_t>(static_cast<double>(string_bytes) * ratio);
   return trial;
 }

@@ -128,5 +128,28 @@ TEST_F(StringPages, LargeNoiseStaysAsItIs) {
   EXPECT_TRUE(page.layout.full_zip_layout().value_compression().has_variable()) << page.layout.ShortDebugString();
 }
 
+// Arrow lets any bytes lie under nulls; they are not stored, and do not decide.
+TEST_F(StringPages, BytesUnderNullsAreNotSampled) {
+  constexpr int64_t kRows = 3000;
+  std::string bytes;
+  std::vector<int32_t> offsets = {0};
+  std::vector<uint8_t> validity((kRows + 7) / 8);
+  for (int64_t i = 0; i < kRows; ++i) {
+    const bool valid = i % 10 == 0;
+    bytes += valid ? Noise(95) : std::string(250, 'a');
+    offsets.push_back(static_cast<int32_t>(bytes.size()));
+    if (valid) validity[static_cast<size_t>(i / 8)] |= static_cast<uint8_t>(1 << (i % 8));
+  }
+  auto array = arrow::MakeArray(arrow::ArrayData::Make(
+      arrow::binary(), kRows,
+      {arrow::Buffer::FromVector(validity), arrow::Buffer::FromVector(offsets), arrow::Buffer::FromString(bytes)}));
+  const EncodedPage page =
+      EncodePage(ShapeOf(*array->type()).ValueOrDie(), {array->data()}, resources_.pool).ValueOrDie();
+  EXPECT_TRUE(page.layout.mini_block_layout().value_compression().has_variable()) << page.layout.ShortDebugString();
+  WrittenFile file = WriteFile(resources_, {OneColumn(array)}).ValueOrDie();
+  auto reader = DataFileReader::Open(resources_, StoreOf(file.bytes), "f.lance").ValueOrDie();
+  EXPECT_TRUE(reader->Read(file.schema, reader->DefaultColumns(), 0, kRows).ValueOrDie()->Equals(*OneColumn(array)));
+}
+
 }  // namespace
 }  // namespace javelin::file
