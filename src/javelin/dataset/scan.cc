@@ -1,12 +1,12 @@
 #include "javelin/dataset/scan_internal.h"
 
-#include <arrow/compute/api.h>
 #include <arrow/compute/initialize.h>
 #include <arrow/util/byte_size.h>
 
 #include "javelin/base/error.h"
 #include "javelin/dataset/fragment_reader_internal.h"
 #include "javelin/dataset/projection_internal.h"
+#include "javelin/file/pick_rows.h"
 
 namespace javelin::internal {
 
@@ -132,9 +132,7 @@ class Scan final : public arrow::RecordBatchReader {
       if (rows.IsLive(offset)) indices.UnsafeAppend(offset - first);
     }
     ARROW_ASSIGN_OR_RAISE(const auto kept, indices.Finish());
-    ARROW_ASSIGN_OR_RAISE(const arrow::Datum taken,
-                          arrow::compute::Take(block, kept, arrow::compute::TakeOptions::NoBoundsCheck()));
-    return taken.record_batch();
+    return file::TakeRows(block, *kept);
   }
 
   std::shared_ptr<const DatasetState> table_;

@@ -2,13 +2,13 @@
 
 #include <numeric>
 
-#include <arrow/compute/api.h>
 #include <arrow/compute/initialize.h>
 #include <arrow/record_batch.h>
 
 #include "javelin/base/error.h"
 #include "javelin/dataset/fragment_reader_internal.h"
 #include "javelin/dataset/projection_internal.h"
+#include "javelin/file/pick_rows.h"
 
 namespace javelin::internal {
 
@@ -51,9 +51,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> Reorder(const std::shared_ptr
   std::vector<uint64_t> place(order.size());
   for (size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
   const arrow::UInt64Array indices(static_cast<int64_t>(place.size()), arrow::Buffer::Wrap(place));
-  ARROW_ASSIGN_OR_RAISE(const arrow::Datum taken,
-                        arrow::compute::Take(rows, indices, arrow::compute::TakeOptions::NoBoundsCheck()));
-  return taken.record_batch();
+  return file::TakeRows(rows, indices);
 }
 
 }  // namespace

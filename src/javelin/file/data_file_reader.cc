@@ -5,12 +5,12 @@
 #include <numeric>
 
 #include <arrow/api.h>
-#include <arrow/compute/api.h>
 
 #include "javelin/base/error.h"
 #include "javelin/file/container_internal.h"
 #include "javelin/file/nested_array_internal.h"
 #include "javelin/file/page_reader_internal.h"
+#include "javelin/file/pick_rows.h"
 #include "javelin/store/block_cache.h"
 
 namespace javelin::file {
@@ -400,11 +400,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::Take(cons
     positions.UnsafeAppend(static_cast<uint64_t>(std::lower_bound(wanted.begin(), wanted.end(), row) - wanted.begin()));
   }
   ARROW_ASSIGN_OR_RAISE(auto indices, positions.Finish());
-  arrow::compute::ExecContext context(environment_->resources.pool);
-  context.set_use_threads(false);
-  ARROW_ASSIGN_OR_RAISE(arrow::Datum taken,
-                        arrow::compute::Take(batch, indices, arrow::compute::TakeOptions::NoBoundsCheck(), &context));
-  return taken.record_batch();
+  return TakeRows(batch, *indices, environment_->resources.pool);
 }
 
 }  // namespace

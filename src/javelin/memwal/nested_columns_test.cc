@@ -17,7 +17,8 @@ std::shared_ptr<arrow::Schema> NestedSchema(bool keyed) {
   return arrow::schema({keyed ? KeyedSchema()->field(0) : KeylessSchema()->field(0), arrow::field("point", point),
                         arrow::field("visits", arrow::list(visit)),
                         arrow::field("scores", arrow::map(arrow::utf8(), arrow::float64())),
-                        arrow::field("vectors", arrow::large_list(arrow::fixed_size_list(arrow::float32(), 3)))});
+                        arrow::field("vectors", arrow::large_list(arrow::fixed_size_list(arrow::float32(), 3))),
+                        arrow::field("matrix", arrow::fixed_size_list(arrow::fixed_size_list(arrow::int16(), 2), 2))});
 }
 
 class Numbers {
@@ -38,7 +39,8 @@ class Numbers {
     const std::string scores = List([&] { return fmt::format(R"(["k{}", {}])", key++, number()); });
     const std::string vectors =
         List([&] { return OrNull([&] { return fmt::format("[{}, {}, 1.5]", number(), Below(9)); }); });
-    return fmt::format("[{}, {}, {}, {}, {}]", id, point, visits, scores, vectors);
+    const std::string matrix = OrNull([&] { return fmt::format("[[{}, 1], [2, {}]]", number(), Below(9)); });
+    return fmt::format("[{}, {}, {}, {}, {}, {}]", id, point, visits, scores, vectors, matrix);
   }
 
  private:
@@ -82,7 +84,8 @@ std::shared_ptr<arrow::RecordBatch> RandomRows(Numbers& numbers) {
   std::set<uint64_t> ids;
   for (uint64_t i = 0, count = 1 + numbers.Below(30); i < count; ++i) ids.insert(numbers.Below(60));
   for (uint64_t id : ids) rows.push_back(numbers.Row(id));
-  return Batch(NestedSchema(/*keyed=*/false), fmt::format("[{}]", fmt::join(rows, ", ")));
+  const auto batch = Batch(NestedSchema(/*keyed=*/false), fmt::format("[{}]", fmt::join(rows, ", ")));
+  return batch->Slice(batch->num_rows() / 3);
 }
 
 void ExpectSees(const Process& process, const Model& expected, Numbers& numbers) {

@@ -5,12 +5,12 @@
 
 #include <arrow/array.h>
 #include <arrow/builder.h>
-#include <arrow/compute/api_vector.h>
 #include <arrow/record_batch.h>
 #include <arrow/scalar.h>
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/pick_rows.h"
 #include "javelin/memwal/bucket_hash.h"
 
 namespace javelin::memwal {
@@ -149,9 +149,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(const std::shared_pt
   arrow::Int64Builder numbers;
   ARROW_RETURN_NOT_OK(numbers.AppendValues(rows));
   ARROW_ASSIGN_OR_RAISE(const auto indices, numbers.Finish());
-  ARROW_ASSIGN_OR_RAISE(const auto taken,
-                        arrow::compute::Take(batch, indices, arrow::compute::TakeOptions::NoBoundsCheck()));
-  return taken.record_batch();
+  return file::TakeRows(batch, *indices);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "javelin/base/error.h"
+#include "javelin/file/pick_rows.h"
 
 namespace javelin::query {
 
@@ -34,9 +35,7 @@ class Gather {
     if (schema_->num_fields() == 0) return arrow::RecordBatch::Make(schema_, order.length(), arrow::ArrayVector{});
     ARROW_ASSIGN_OR_RAISE(const BatchPtr all, arrow::ConcatenateRecordBatches(pieces_));
     ARROW_ASSIGN_OR_RAISE(const auto rows, order.Finish());
-    ARROW_ASSIGN_OR_RAISE(const arrow::Datum taken,
-                          arrow::compute::Take(all, rows, arrow::compute::TakeOptions::NoBoundsCheck()));
-    return taken.record_batch();
+    return file::TakeRows(all, *rows);
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "javelin/query/source.h"
 
 #include "javelin/base/error.h"
+#include "javelin/file/pick_rows.h"
 
 namespace javelin::query {
 
@@ -89,8 +90,7 @@ arrow::Result<BatchPtr> KeepRows(const BatchPtr& batch, const std::vector<bool>&
   arrow::BooleanBuilder mask;
   ARROW_RETURN_NOT_OK(mask.AppendValues(keep));
   ARROW_ASSIGN_OR_RAISE(const auto selected, mask.Finish());
-  ARROW_ASSIGN_OR_RAISE(const arrow::Datum filtered, arrow::compute::Filter(batch, selected));
-  return filtered.record_batch();
+  return file::FilterRows(batch, static_cast<const arrow::BooleanArray&>(*selected));
 }
 
 arrow::Result<BatchPtr> WithNullColumns(const arrow::RecordBatch& batch, const std::shared_ptr<arrow::Schema>& schema) {
