@@ -129,8 +129,16 @@ arrow::Result<bool> WriteChunks(const PageLevels& levels, ChunkEncoder& values, 
 arrow::Result<ChunkEncoderPtr> MakeValueChunks(const LeafView& view, const ValueShape& shape) {
   if (shape.kind == Kind::kVariable) return MakeVariableChunks(view);
   if (shape.kind == Kind::kList) return MakeListChunks(view, shape);
-  ChunkEncoderPtr packed = MakeBitPackedChunks(view, shape.bits);
-  return packed != nullptr ? std::move(packed) : MakeFlatChunks(view, shape.bits);
+  ChunkEncoderPtr chunks = MakeBitPackedChunks(view, shape.bits);
+  if (chunks == nullptr) chunks = MakeFlatChunks(view, shape.bits);
+  ARROW_ASSIGN_OR_RAISE(ChunkEncoderPtr split, MakeSplitChunks(view, shape.bits, chunks->total_bytes()));
+  return split != nullptr ? std::move(split) : std::move(chunks);
+}
+
+arrow::Result<ChunkEncoderPtr> MakeIndexChunks(const std::vector<uint32_t>& indices) {
+  ChunkEncoderPtr packed = MakeBitPackedIndices(indices);
+  ARROW_ASSIGN_OR_RAISE(ChunkEncoderPtr split, MakeSplitIndices(indices, packed->total_bytes()));
+  return split != nullptr ? std::move(split) : std::move(packed);
 }
 
 }  // namespace
@@ -140,7 +148,7 @@ arrow::Result<bool> EncodeMiniBlock(const LeafView& view, const ValueShape& shap
   ARROW_ASSIGN_OR_RAISE(ChunkEncoderPtr values, MakeValueChunks(view, shape));
   ARROW_ASSIGN_OR_RAISE(auto dictionary, EncodeDictionary(view, shape, values->total_bytes()));
   if (!dictionary) return WriteChunks(levels, *values, page);
-  const ChunkEncoderPtr indices = MakeBitPackedIndices(dictionary->indices);
+  ARROW_ASSIGN_OR_RAISE(const ChunkEncoderPtr indices, MakeIndexChunks(dictionary->indices));
   ARROW_ASSIGN_OR_RAISE(const bool fits, WriteChunks(levels, *indices, page));
   if (!fits) return false;
   pb::MiniBlockLayout* layout = page.layout.mutable_mini_block_layout();
