@@ -30,6 +30,12 @@ arrow::Result<Kind> KindOfLayer(int number) {
 
 }  // namespace
 
+uint64_t PageRowsPerRow(const ColumnLayers& column) {
+  uint64_t rows = 1;
+  for (const ColumnLayer& layer : column) rows *= layer.dimension;
+  return rows;
+}
+
 arrow::Result<PageLayers> PageLayers::Make(std::span<const int> kinds, const ColumnLayers& column) {
   if (kinds.size() != column.size())
     return Corruption("a page has {} layers, its column has {}", kinds.size(), column.size());

@@ -10,15 +10,19 @@
 
 namespace javelin::file {
 
-// The leaf itself or a struct around it; or a list, which gives its items a depth of their own.
+// The leaf itself or a struct around it; a fixed-size list of structs; or a list, which gives its items a depth of their
+// own.
 struct ColumnLayer {
   bool is_list = false;
   unsigned offset_bits = 0;  // of a list in Arrow: 32 or 64
+  uint64_t dimension = 1;    // of a fixed-size list of structs: each slot has that many entries inside
   friend bool operator==(const ColumnLayer&, const ColumnLayer&) = default;
 };
 // The leaf first, the top-level field last.
 using ColumnLayers = std::vector<ColumnLayer>;
 inline const ColumnLayers kFlatColumn{ColumnLayer{}};
+// How many rows of its pages make one row of the column: a fixed-size list that no list lies around is cut into items.
+uint64_t PageRowsPerRow(const ColumnLayers& column);
 
 // One page's layers with their definition levels. The lists of one level deeper are counted from the inside: repetition
 // level r begins a new list in the r-th list layer and in all inside it.

@@ -188,22 +188,23 @@ arrow::Result<std::unique_ptr<ColumnRead>> DataFileReaderImpl::PlanColumn(const 
   const ColumnMetadata& metadata = container_.columns[column];
   if (!metadata.plain_values)
     return refuse(NotSupported("columns of blobs or with an index of their own are not readable{}", kNameTheOthers));
-  if (metadata.num_rows != container_.num_rows) {
+  const uint64_t scale = PageRowsPerRow(leaf.layers);
+  if (metadata.num_rows / scale != container_.num_rows || metadata.num_rows % scale != 0) {
     return refuse(Corruption("its pages hold {} rows, the file has {}", metadata.num_rows, container_.num_rows));
   }
-  auto shape = ShapeOf(*field.type);
-  if (!shape.ok()) return refuse(WithContext(shape.status(), fmt::format("not readable{}", kNameTheOthers)));
+  std::vector<Slice> page_rows(rows.begin(), rows.end());
+  for (Slice& slice : page_rows) slice = {slice.first * scale, slice.count * scale};
   auto read = std::make_unique<ColumnRead>();
   read->field = &field;
   read->column = column;
-  for (PagePart& part : SplitByPage(metadata.pages, rows)) {
-    auto reader = GetPage(column, part.page, *shape, leaf.layers);
+  for (PagePart& part : SplitByPage(metadata.pages, page_rows)) {
+    auto reader = GetPage(column, part.page, leaf.shape, leaf.layers);
     if (!reader.ok()) return InPage(reader.status(), *read, part.page);
     auto scan = (*reader)->Scan(std::move(part.rows));
     read->parts.push_back({part.page, *reader, std::move(scan)});
   }
   read->memory = std::make_unique<SinkMemory>(environment_->resources.pool, environment_->resources.memory.get());
-  read->sink = std::make_unique<LeafSink>(std::move(*shape), leaf.layers, *read->memory, TotalCount(rows));
+  read->sink = std::make_unique<LeafSink>(leaf.shape, leaf.layers, *read->memory, TotalCount(page_rows));
   return read;
 }
 

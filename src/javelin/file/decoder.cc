@@ -75,6 +75,8 @@ arrow::Result<MiniBlockDecoderPtr> MakeMiniBlockDecoder(const Encoding& encoding
     case Encoding::kByteStreamSplit: return MakeByteStreamSplitMiniBlock(encoding.byte_stream_split(), shape);
     case Encoding::kGeneral: return MakeGeneralMiniBlock(encoding.general(), shape);
     case Encoding::kFixedSizeList: return MakeFixedSizeListMiniBlock(encoding.fixed_size_list(), shape);
+    // The fields of a row lie side by side, which only their array has to know.
+    case Encoding::kPackedStruct: return MakeMiniBlockDecoder(encoding.packed_struct().values(), shape);
     default: return NotHere(encoding, "mini-block values");
   }
 }
@@ -97,6 +99,7 @@ arrow::Result<FixedValueDecoderPtr> MakeFixedValueDecoder(const Encoding& encodi
   switch (encoding.compression_case()) {
     case Encoding::kFlat: return MakeFlatValue(encoding.flat(), shape);
     case Encoding::kFixedSizeList: return MakeFixedSizeListValue(encoding.fixed_size_list(), shape);
+    case Encoding::kPackedStruct: return MakeFixedValueDecoder(encoding.packed_struct().values(), shape);
     default: return NotHere(encoding, "full-zip values of fixed width");
   }
 }

@@ -54,8 +54,14 @@ arrow::Status LeafSink::AppendRows(const PageLayers& page, Levels levels, uint64
   std::span<uint16_t> def = levels.def.levels();
   ARROW_RETURN_NOT_OK(CheckLevels(page, rep, def));
   uint64_t entries = !rep.empty() ? rep.size() : !def.empty() ? def.size() : page.max_rep() > 0 ? 0 : num_rows;
+  const uint64_t rows = num_rows / PageRowsPerRow(column_);
   for (size_t i = 0; i < page.layers().size(); ++i) {
     const PageLayers::Layer& layer = page.layers()[i];
+    if (column_[i].dimension > 1) {
+      ARROW_ASSIGN_OR_RAISE(entries, CloseFixedSizeLists(column_[i].dimension, layer, def, entries));
+      if (!rep.empty()) rep = rep.first(entries);
+      if (!def.empty()) def = def.first(entries);
+    }
     if (layer.is_list) {
       ARROW_ASSIGN_OR_RAISE(entries, CloseLists(i, layer, rep, def));
       rep = rep.first(entries);
@@ -64,7 +70,7 @@ arrow::Status LeafSink::AppendRows(const PageLayers& page, Levels levels, uint64
       ARROW_RETURN_NOT_OK(AppendSlots(i, layer, def, entries));
     }
   }
-  if (entries != num_rows) return Corruption("{} rows were asked of a page, its levels make {}", num_rows, entries);
+  if (entries != rows) return Corruption("{} rows were asked of a page, its levels make {}", rows, entries);
   return arrow::Status::OK();
 }
 
@@ -88,6 +94,23 @@ arrow::Status LeafSink::AppendSlots(size_t index, const PageLayers::Layer& layer
   }
   length += slots;
   return any == 0 ? validity.AppendValid(slots) : validity.AppendLevels(unset.levels().first(slots));
+}
+
+arrow::Result<uint64_t> LeafSink::CloseFixedSizeLists(uint64_t dimension, const PageLayers::Layer& layer,
+                                                      std::span<uint16_t> def, uint64_t num_entries) const {
+  if (num_entries % dimension != 0)
+    return Corruption("{} entries make no whole number of lists of {}", num_entries, dimension);
+  const uint64_t slots = num_entries / dimension;
+  if (def.empty()) return slots;
+  for (uint64_t slot = 0; slot < slots; ++slot) {
+    const std::span<const uint16_t> group = def.subspan(slot * dimension, dimension);
+    // All of them say so where the list itself is null; else only what lies inside differs.
+    const uint16_t outside = *std::max_element(group.begin(), group.end());
+    if (outside > layer.inner && *std::min_element(group.begin(), group.end()) != outside)
+      return Corruption("the items of a fixed-size list disagree about whether it is null");
+    def[slot] = outside > layer.inner ? outside : uint16_t{0};
+  }
+  return slots;
 }
 
 // Makes lists of the entries, and leaves one entry for each, as the layers outside see it. Returns how many.

@@ -49,7 +49,7 @@ class LeafSink {
   ValueSink& values() { return values_; }
   const ColumnLayers& column() const { return column_; }
 
-  // Adds `num_rows` rows of a page to every layer; uses up the levels. The values they have slots for are appended to
+  // Adds `num_rows` rows of a page (PageRowsPerRow) to every layer; uses up the levels. The values they have slots for are appended to
   // `values` by the caller, their validity here. Corruption: levels that no such column can have, or of other than
   // `num_rows` rows.
   arrow::Status AppendRows(const PageLayers& page, Levels levels, uint64_t num_rows);
@@ -69,6 +69,9 @@ class LeafSink {
  private:
   arrow::Status AppendSlots(size_t index, const PageLayers::Layer& layer, std::span<const uint16_t> def,
                             uint64_t num_entries);
+  // One entry for each slot of a fixed-size list of structs, out of one for each of its items. Returns how many.
+  arrow::Result<uint64_t> CloseFixedSizeLists(uint64_t dimension, const PageLayers::Layer& layer,
+                                              std::span<uint16_t> def, uint64_t num_entries) const;
   arrow::Result<uint64_t> CloseLists(size_t index, const PageLayers::Layer& layer, std::span<uint16_t> rep,
                                      std::span<uint16_t> def);
   arrow::Status AppendOffset(Layer& layer, unsigned bits, uint64_t offset) const;

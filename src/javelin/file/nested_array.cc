@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <arrow/array.h>
+#include <arrow/compute/api.h>
 #include <arrow/array/util.h>
 #include <arrow/type.h>
 
@@ -25,17 +26,36 @@ unsigned OffsetBits(const arrow::DataType& type) {
   }
 }
 
+arrow::Result<ValueShape> ShapeOfLeaf(const arrow::DataType& type) {
+  if (type.id() == Type::DICTIONARY) return ShapeOf(*static_cast<const arrow::DictionaryType&>(type).value_type());
+  if (type.id() != Type::STRUCT) return ShapeOf(type);
+  if (type.num_fields() == 0) return ValueShape{};
+  uint64_t bytes = 0;
+  for (const auto& child : type.fields()) {
+    ARROW_ASSIGN_OR_RAISE(const ValueShape shape, ShapeOf(*child->type()));
+    if (shape.kind != ValueShape::Kind::kFixed || shape.bits % 8 != 0)
+      return NotSupported("packed structs with a field of type {} are not readable", child->type()->ToString());
+    bytes += shape.bytes();
+  }
+  return FixedShape(bytes * 8);
+}
+
 arrow::Status CollectLeaves(const Field& field, std::vector<ColumnLayer>& around, std::vector<LeafColumn>& leaves) {
   if (IsLeafColumn(field)) {
-    LeafColumn leaf{&field, {ColumnLayer{}}};
+    ARROW_ASSIGN_OR_RAISE(ValueShape shape, ShapeOfLeaf(*field.type));
+    LeafColumn leaf{&field, std::move(shape), {ColumnLayer{}}};
     leaf.layers.insert(leaf.layers.end(), around.rbegin(), around.rend());
     leaves.push_back(std::move(leaf));
     return arrow::Status::OK();
   }
+  const bool fixed = field.type->id() == Type::FIXED_SIZE_LIST;
+  const bool in_lists = std::any_of(around.begin(), around.end(), [](const ColumnLayer& layer) { return layer.is_list; });
   const unsigned bits = OffsetBits(*field.type);
-  if (bits == 0 && field.type->id() != Type::STRUCT)
-    return NotSupported("columns of type {} are not readable", field.type->ToString());
-  around.push_back({.is_list = bits != 0, .offset_bits = bits});
+  if ((bits == 0 && field.type->id() != Type::STRUCT && !fixed) || (fixed && in_lists))
+    return NotSupported("columns of type {}{} are not readable", field.type->ToString(), in_lists ? " in lists" : "");
+  const auto dimension = fixed ? static_cast<const arrow::FixedSizeListType&>(*field.type).list_size() : 1;
+  if (dimension < 1) return NotSupported("columns of type {} are not readable", field.type->ToString());
+  around.push_back({.is_list = bits != 0, .offset_bits = bits, .dimension = static_cast<uint64_t>(dimension)});
   for (const Field& child : field.children) ARROW_RETURN_NOT_OK(CollectLeaves(child, around, leaves));
   around.pop_back();
   return arrow::Status::OK();
@@ -57,7 +77,7 @@ class Assembly {
   arrow::Result<std::shared_ptr<arrow::ArrayData>> Build(const Field& field, size_t depth) {
     if (IsLeafColumn(field)) {
       const auto& leaf = leaves_[next_++];
-      return leaf == nullptr ? std::shared_ptr<arrow::ArrayData>() : leaf->values().Finish(field.type);
+      return leaf == nullptr ? std::shared_ptr<arrow::ArrayData>() : BuildLeaf(*field.type, field.type, leaf->values());
     }
     const size_t begin = next_;
     std::vector<std::shared_ptr<arrow::ArrayData>> children;
@@ -70,11 +90,66 @@ class Assembly {
       if (leaves_[i] != nullptr) present.push_back(leaves_[i].get());
     }
     if (present.empty()) return std::shared_ptr<arrow::ArrayData>();
-    return field.type->id() == Type::STRUCT ? BuildStruct(field, depth, present, std::move(children))
-                                            : BuildList(field, depth, present, std::move(children));
+    if (field.type->id() == Type::STRUCT) return BuildStruct(field, depth, present, std::move(children));
+    if (children.size() != 1 || children[0] == nullptr)
+      return NotSupported("'{}' has items that came later than the file", field.name);
+    return field.type->id() == Type::FIXED_SIZE_LIST
+               ? BuildFixedSizeList(field, depth, present, std::move(children[0]))
+               : BuildList(field, depth, present, std::move(children[0]));
   }
 
  private:
+  arrow::Result<std::shared_ptr<arrow::ArrayData>> BuildLeaf(const arrow::DataType& type,
+                                                             const std::shared_ptr<arrow::DataType>& shared,
+                                                             ValueSink& values) const {
+    if (type.id() == Type::DICTIONARY) return BuildDictionary(static_cast<const arrow::DictionaryType&>(type), values);
+    if (type.id() != Type::STRUCT) return values.Finish(shared);
+    if (type.num_fields() == 0)  // the format says nothing of nulls in it
+      return arrow::ArrayData::Make(shared, static_cast<int64_t>(values.length()), {nullptr}, 0);
+    return BuildPackedStruct(shared, values);
+  }
+
+  // Every page has a dictionary of its own; the array has one for all.
+  arrow::Result<std::shared_ptr<arrow::ArrayData>> BuildDictionary(const arrow::DictionaryType& type,
+                                                                   ValueSink& values) const {
+    ARROW_ASSIGN_OR_RAISE(auto plain, values.Finish(type.value_type()));
+    arrow::compute::ExecContext context(pool_);
+    context.set_use_threads(false);
+    ARROW_ASSIGN_OR_RAISE(const arrow::Datum encoded,
+                          arrow::compute::DictionaryEncode(arrow::MakeArray(std::move(plain)),
+                                                           arrow::compute::DictionaryEncodeOptions::Defaults(), &context));
+    const std::shared_ptr<arrow::Array> held = encoded.make_array();
+    const auto& made = static_cast<const arrow::DictionaryArray&>(*held);
+    ARROW_ASSIGN_OR_RAISE(const auto indices, arrow::compute::Cast(*made.indices(), type.index_type(),
+                                                                   arrow::compute::CastOptions::Safe(), &context));
+    ARROW_ASSIGN_OR_RAISE(const auto array, arrow::DictionaryArray::FromArrays(
+                                                arrow::dictionary(type.index_type(), type.value_type(), type.ordered()),
+                                                indices, made.dictionary()));
+    return array->data();
+  }
+
+  // The bytes of its fields one behind the other, row by row.
+  arrow::Result<std::shared_ptr<arrow::ArrayData>> BuildPackedStruct(const std::shared_ptr<arrow::DataType>& type,
+                                                                     ValueSink& values) const {
+    const uint64_t stride = values.shape().bytes();
+    ARROW_ASSIGN_OR_RAISE(const auto rows, values.Finish(arrow::fixed_size_binary(static_cast<int32_t>(stride))));
+    const int64_t length = rows->length;
+    std::vector<std::shared_ptr<arrow::ArrayData>> children;
+    const uint8_t* source = rows->buffers[1]->data();
+    for (const auto& field : type->fields()) {
+      ARROW_ASSIGN_OR_RAISE(const ValueShape shape, ShapeOf(*field->type()));
+      ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> bytes,
+                            arrow::AllocateBuffer(length * static_cast<int64_t>(shape.bytes()), pool_));
+      uint8_t* target = bytes->mutable_data();
+      for (int64_t row = 0; row < length; ++row)
+        std::memcpy(target + static_cast<uint64_t>(row) * shape.bytes(), source + static_cast<uint64_t>(row) * stride,
+                    shape.bytes());
+      source += shape.bytes();
+      children.push_back(arrow::ArrayData::Make(field->type(), length, {nullptr, std::move(bytes)}, 0));
+    }
+    return arrow::ArrayData::Make(type, length, {rows->buffers[0]}, std::move(children), rows->GetNullCount());
+  }
+
   // All leaves of a field say the same of it.
   arrow::Status CheckAgree(const Field& field, size_t depth, const std::vector<LeafSink*>& leaves,
                            const BufferPtr& validity) const {
@@ -107,7 +182,7 @@ class Assembly {
 
   arrow::Result<std::shared_ptr<arrow::ArrayData>> BuildList(
       const Field& field, size_t depth, const std::vector<LeafSink*>& leaves,
-      std::vector<std::shared_ptr<arrow::ArrayData>> children) const {
+      std::shared_ptr<arrow::ArrayData> item) const {
     const LeafSink::Layer& layer = leaves.front()->layer(depth);
     const BufferPtr validity = layer.validity.Finish();
     ARROW_RETURN_NOT_OK(CheckAgree(field, depth, leaves, validity));
@@ -117,10 +192,24 @@ class Assembly {
       if (!other->Equals(*offsets)) return Corruption("the columns inside '{}' disagree about its lists", field.name);
     }
     const auto items = static_cast<int64_t>(layer.num_children);
-    if (children.size() != 1 || children[0]->length != items)
-      return Corruption("'{}' has {} items in lists of {} in all", field.name, children[0]->length, items);
+    if (item->length != items)
+      return Corruption("'{}' has {} items in lists of {} in all", field.name, item->length, items);
     return arrow::ArrayData::Make(field.type, static_cast<int64_t>(layer.length), {validity, std::move(offsets)},
-                                  std::move(children), static_cast<int64_t>(layer.validity.null_count()));
+                                  {std::move(item)}, static_cast<int64_t>(layer.validity.null_count()));
+  }
+
+  arrow::Result<std::shared_ptr<arrow::ArrayData>> BuildFixedSizeList(const Field& field, size_t depth,
+                                                                      const std::vector<LeafSink*>& leaves,
+                                                                      std::shared_ptr<arrow::ArrayData> item) const {
+    const LeafSink::Layer& layer = leaves.front()->layer(depth);
+    const BufferPtr validity = layer.validity.Finish();
+    ARROW_RETURN_NOT_OK(CheckAgree(field, depth, leaves, validity));
+    const auto length = static_cast<int64_t>(layer.length);
+    const int64_t dimension = static_cast<const arrow::FixedSizeListType&>(*field.type).list_size();
+    if (item->length != length * dimension)
+      return Corruption("'{}' has {} items in {} lists of {}", field.name, item->length, length, dimension);
+    return arrow::ArrayData::Make(field.type, length, {validity}, {std::move(item)},
+                                  static_cast<int64_t>(layer.validity.null_count()));
   }
 
   // A field that came later is null.
