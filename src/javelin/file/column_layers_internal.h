@@ -1,5 +1,5 @@
 // What lies around the values of a leaf column: structs and lists, and what a page's levels say about them
-// (docs/format.md, "Data files: levels").
+// (docs/format.md, "Levels").
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace javelin::file {
 
-// The leaf itself or a struct around it; a fixed-size list of structs; or a list, which gives its items a depth of their
-// own.
+// The leaf itself or a struct around it; a fixed-size list of structs; or a list, which gives its items a depth of
+// their own.
 struct ColumnLayer {
   bool is_list = false;
   unsigned offset_bits = 0;  // of a list in Arrow: 32 or 64

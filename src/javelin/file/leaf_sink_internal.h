@@ -49,9 +49,9 @@ class LeafSink {
   ValueSink& values() { return values_; }
   const ColumnLayers& column() const { return column_; }
 
-  // Adds `num_rows` rows of a page (PageRowsPerRow) to every layer; uses up the levels. The values they have slots for are appended to
-  // `values` by the caller, their validity here. Corruption: levels that no such column can have, or of other than
-  // `num_rows` rows.
+  // Adds `num_rows` rows of a page (PageRowsPerRow) to every layer; uses up the levels. The values they have slots for
+  // are appended to `values` by the caller, their validity here. Corruption: levels that no such column can have, or of
+  // other than `num_rows` rows.
   arrow::Status AppendRows(const PageLayers& page, Levels levels, uint64_t num_rows);
 
   // What a layer holds: slots, or lists. Counted from the outside, 0 = the top-level field; not for the leaf.

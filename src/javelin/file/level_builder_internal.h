@@ -1,4 +1,4 @@
-// Structs and lists around a leaf's values -> levels (docs/format.md, "Data files: levels").
+// Structs and lists around a leaf's values -> levels (docs/format.md, "Levels").
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include <arrow/array.h>
-#include <arrow/compute/api.h>
 #include <arrow/array/util.h>
+#include <arrow/compute/api.h>
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"
@@ -49,7 +49,8 @@ arrow::Status CollectLeaves(const Field& field, std::vector<ColumnLayer>& around
     return arrow::Status::OK();
   }
   const bool fixed = field.type->id() == Type::FIXED_SIZE_LIST;
-  const bool in_lists = std::any_of(around.begin(), around.end(), [](const ColumnLayer& layer) { return layer.is_list; });
+  const bool in_lists =
+      std::any_of(around.begin(), around.end(), [](const ColumnLayer& layer) { return layer.is_list; });
   const unsigned bits = OffsetBits(*field.type);
   if ((bits == 0 && field.type->id() != Type::STRUCT && !fixed) || (fixed && in_lists))
     return NotSupported("columns of type {}{} are not readable", field.type->ToString(), in_lists ? " in lists" : "");
@@ -93,9 +94,8 @@ class Assembly {
     if (field.type->id() == Type::STRUCT) return BuildStruct(field, depth, present, std::move(children));
     if (children.size() != 1 || children[0] == nullptr)
       return NotSupported("'{}' has items that came later than the file", field.name);
-    return field.type->id() == Type::FIXED_SIZE_LIST
-               ? BuildFixedSizeList(field, depth, present, std::move(children[0]))
-               : BuildList(field, depth, present, std::move(children[0]));
+    return field.type->id() == Type::FIXED_SIZE_LIST ? BuildFixedSizeList(field, depth, present, std::move(children[0]))
+                                                     : BuildList(field, depth, present, std::move(children[0]));
   }
 
  private:
@@ -115,9 +115,10 @@ class Assembly {
     ARROW_ASSIGN_OR_RAISE(auto plain, values.Finish(type.value_type()));
     arrow::compute::ExecContext context(pool_);
     context.set_use_threads(false);
-    ARROW_ASSIGN_OR_RAISE(const arrow::Datum encoded,
-                          arrow::compute::DictionaryEncode(arrow::MakeArray(std::move(plain)),
-                                                           arrow::compute::DictionaryEncodeOptions::Defaults(), &context));
+    ARROW_ASSIGN_OR_RAISE(
+        const arrow::Datum encoded,
+        arrow::compute::DictionaryEncode(arrow::MakeArray(std::move(plain)),
+                                         arrow::compute::DictionaryEncodeOptions::Defaults(), &context));
     const std::shared_ptr<arrow::Array> held = encoded.make_array();
     const auto& made = static_cast<const arrow::DictionaryArray&>(*held);
     ARROW_ASSIGN_OR_RAISE(const auto indices, arrow::compute::Cast(*made.indices(), type.index_type(),
@@ -180,9 +181,9 @@ class Assembly {
                                   static_cast<int64_t>(layer.validity.null_count()));
   }
 
-  arrow::Result<std::shared_ptr<arrow::ArrayData>> BuildList(
-      const Field& field, size_t depth, const std::vector<LeafSink*>& leaves,
-      std::shared_ptr<arrow::ArrayData> item) const {
+  arrow::Result<std::shared_ptr<arrow::ArrayData>> BuildList(const Field& field, size_t depth,
+                                                             const std::vector<LeafSink*>& leaves,
+                                                             std::shared_ptr<arrow::ArrayData> item) const {
     const LeafSink::Layer& layer = leaves.front()->layer(depth);
     const BufferPtr validity = layer.validity.Finish();
     ARROW_RETURN_NOT_OK(CheckAgree(field, depth, leaves, validity));

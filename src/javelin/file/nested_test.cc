@@ -92,7 +92,8 @@ TEST_F(NestedTest, ListsOfNumbers) {
 // The longest example of the format: docs/format.md, "Levels".
 TEST_F(NestedTest, ListsInStructsInLists) {
   const auto type = arrow::list(arrow::struct_({arrow::field("x", arrow::list(kInt))}));
-  ExpectMakes(type, {{{kNullItem, kAnyList, kNullItem, kAnyList}, {2, 0, 1, 2, 2, 2, 1}, {0, 1, 4, 6, 5, 2, 3}, {1, 0}}},
+  ExpectMakes(type,
+              {{{kNullItem, kAnyList, kNullItem, kAnyList}, {2, 0, 1, 2, 2, 2, 1}, {0, 1, 4, 6, 5, 2, 3}, {1, 0}}},
               R"([[{"x": [1, null]}, null], [], null, [{"x": null}, {"x": []}]])");
 }
 
@@ -109,8 +110,10 @@ TEST_F(NestedTest, StructsAgree) {
 TEST_F(NestedTest, MapsAreListsOfEntries) {
   const auto type = arrow::map(kInt, kInt);
   const Leaf keys{{kItem, kItem, kEmptyList}, {1, 0, 1}, {0, 0, 1}, {1, 2}};
-  ExpectMakes(type, {keys, {{kNullItem, kItem, kEmptyList}, {1, 0, 1}, {0, 1, 2}, {3, 0}}}, "[[[1, 3], [2, null]], []]");
-  ExpectRefused(type, {keys, {{kItem, kItem, kEmptyList}, {1, 1, 0}, {1, 0, 0}, {3, 4}}}, 2, "disagree about its lists");
+  ExpectMakes(type, {keys, {{kNullItem, kItem, kEmptyList}, {1, 0, 1}, {0, 1, 2}, {3, 0}}},
+              "[[[1, 3], [2, null]], []]");
+  ExpectRefused(type, {keys, {{kItem, kItem, kEmptyList}, {1, 1, 0}, {1, 0, 0}, {3, 4}}}, 2,
+                "disagree about its lists");
 }
 
 TEST_F(NestedTest, FixedSizeListsOfStructs) {
@@ -148,8 +151,8 @@ TEST_F(NestedTest, PagesOfOneColumnMayDifferInTheirLayers) {
   ASSERT_TRUE(AppendRows(*sinks[0], {{kNullItem, kAnyList}, {1, 1, 1}, {2, 3, 1}, {0}}, 3).ok());
   ASSERT_TRUE(AppendRows(*sinks[0], {{kItem, kEmptyList}, {1, 1}, {1, 0}, {5}}, 2).ok());
   const auto array = arrow::MakeArray(AssembleField(schema.fields()[0], sinks, 6, resources_.pool).ValueOrDie());
-  EXPECT_TRUE(array->Equals(
-      *arrow::json::ArrayFromJSONString(type, "[[1, 2], null, [], [null], [], [5]]").ValueOrDie()))
+  EXPECT_TRUE(
+      array->Equals(*arrow::json::ArrayFromJSONString(type, "[[1, 2], null, [], [null], [], [5]]").ValueOrDie()))
       << array->ToString();
 }
 
@@ -183,7 +186,8 @@ arrow::Result<RepetitionIndex> IndexOf(const std::vector<uint64_t>& numbers, siz
 }
 
 TEST(RepetitionIndexTest, ChunksOfRows) {
-  // Row 0 and the beginning of 1 | the rest of 1, which ends with the chunk | nothing ends: 2 goes on | 2 ends, 3 and 4.
+  // Row 0 and the beginning of 1 | the rest of 1, which ends with the chunk | nothing ends: 2 goes on | 2 ends, 3
+  // and 4.
   const RepetitionIndex index = IndexOf({1, 5, 1, 0, 0, 7, 3, 0}, 4, 5).ValueOrDie();
   EXPECT_EQ(index.ChunksOf({0, 1}), (Slice{0, 1}));
   EXPECT_EQ(index.ChunksOf({1, 1}), (Slice{0, 2}));

@@ -1,4 +1,4 @@
-// Repetition and definition levels of one page on their way to a file (docs/format.md, "Data files: levels").
+// Repetition and definition levels of one page on their way to a file (docs/format.md, "Levels").
 #pragma once
 
 #include <cstdint>

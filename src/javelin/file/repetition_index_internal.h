@@ -1,5 +1,5 @@
 // Where the rows of a mini-block page with lists begin: a chunk holds whole values, but not whole rows
-// (docs/format.md, "Data files: levels").
+// (docs/format.md, "Levels").
 #pragma once
 
 #include <cstdint>
