@@ -17,6 +17,9 @@ KINDS = {
     "struct": STRUCT, "list": pa.list_(pa.int32()), "large_list": pa.large_list(pa.string()), "map": pa.map_(pa.string(), pa.float64()),
     "list_of_struct": pa.list_(STRUCT), "list_of_list": pa.list_(pa.list_(pa.bool_())), "list_of_vector": pa.list_(VECTOR),
     "list_of_wide": pa.list_(WIDE), "struct_of_list": pa.struct([("l", pa.list_(pa.int64())), ("n", pa.int8())]),
+    "strict": pa.struct([pa.field("x", pa.int32(), nullable=False),
+                         pa.field("l", pa.list_(pa.field("item", pa.string(), nullable=False)), nullable=False)]),
+    "list_of_strict": pa.list_(pa.struct([pa.field("x", pa.float64(), nullable=False), pa.field("y", pa.string())])),
     "list_of_map": pa.list_(pa.map_(pa.int32(), STRUCT)), "map_of_list": pa.map_(pa.string(), pa.list_(pa.timestamp("us", "UTC"))),
 }
 
@@ -28,11 +31,23 @@ class Values(Nested):
         super().__init__(seed, "2.2")
         self.share = share
 
+    def present(self, field, count):
+        """Values of a field that must not be null."""
+        share, self.share = self.share, 0
+        values = self.values(field.type, count)
+        self.share = share
+        return values
+
     def values(self, kind, count):
         values = super().values(kind, count)
+        if pa.types.is_struct(kind):
+            strict = {field.name: self.present(field, count) for field in kind if not field.nullable}
+            values = [None if value is None else {**value, **{name: given[i] for name, given in strict.items()}} for i, value in enumerate(values)]
+        elif pa.types.is_list(kind) and not kind.value_field.nullable:
+            values = [value and self.present(kind.value_field, len(value)) for value in values]
         if self.share is None:
             return values
-        fill = (lambda: {field.name: None for field in kind}) if pa.types.is_struct(kind) else (lambda: self.leaf(kind))
+        fill = (lambda: {f.name: None if f.nullable else self.present(f, 1)[0] for f in kind}) if pa.types.is_struct(kind) else (lambda: self.leaf(kind))
         if pa.types.is_map(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
             fill = list
         present = [fill() if value is None else value for value in values]
