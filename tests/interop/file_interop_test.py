@@ -294,10 +294,15 @@ def test_compression_on_request(tool, tmp_path, version):
     assert "byteStreamSplit" in text and "general" in text
 
 
+def odd(kind, values, metadata):
+    return pa.table([pa.array(values, kind)], schema=pa.schema([pa.field("odd", kind, metadata=metadata)]))
+
+
 def test_what_we_do_not_read_is_refused_by_name(tool, tmp_path):
     tables = {
-        "dictionary": pa.table({"odd": pa.array(["a", "b", "a"]).dictionary_encode()}),
-        "empty struct": pa.table({"odd": pa.array([{}, {}, {}], pa.struct([]))}),
+        "blob": odd(pa.large_binary(), [b"a", b"b", b"c"], {"lance-encoding:blob": "true"}),
+        "packed strings": odd(pa.struct([pa.field("x", pa.int32(), False), pa.field("y", pa.string(), False)]),
+                              [{"x": i, "y": "a"} for i in range(3)], {"lance-encoding:packed": "true"}),
     }
     jobs = [{"arrow": save(table, tmp_path / f"{name}.arrow"), "out": str(tmp_path / f"{name}.lance"), "version": "2.2"} for name, table in tables.items()]
     assert peer("write", jobs) == [{"ok": True}] * len(jobs)
