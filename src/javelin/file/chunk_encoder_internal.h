@@ -41,8 +41,8 @@ ChunkEncoderPtr MakeListChunks(const LeafView& view, const ValueShape& shape);
 // bit_packing_chunk_encoder.cc: null if it does not make the page smaller; 8 to 64 bits only.
 ChunkEncoderPtr MakeBitPackedChunks(const LeafView& view, uint64_t bits);
 ChunkEncoderPtr MakeBitPackedIndices(const std::vector<uint32_t>& indices);
-// byte_stream_split_chunk_encoder.cc: null if a sample does not come out at half of `alternative_bytes` or less; 32 and 64
-// bits only.
+// byte_stream_split_chunk_encoder.cc: null if a sample does not come out at half of `alternative_bytes` or less; 32 and
+// 64 bits only.
 arrow::Result<ChunkEncoderPtr> MakeSplitChunks(const LeafView& view, uint64_t bits, uint64_t alternative_bytes);
 arrow::Result<ChunkEncoderPtr> MakeSplitIndices(const std::vector<uint32_t>& indices, uint64_t alternative_bytes);
 // variable_chunk_encoder.cc: strings, in the form that string_form_internal.h chooses.

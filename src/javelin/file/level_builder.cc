@@ -175,8 +175,8 @@ pb::RepDefLayer KindOfLayer(bool is_list, bool has_null, bool has_empty) {
   return has_empty ? pb::EMPTYABLE_LIST : pb::ALL_VALID_LIST;
 }
 
-// True if a struct around the layer, no list in between, is null somewhere. The layer is then null as well for a reader,
-// which needs a level for that even though entries name the struct.
+// True if a struct around the layer, no list in between, is null somewhere. The layer is then null as well for a
+// reader, which needs a level for that even though entries name the struct.
 bool IsMasked(const ColumnLayers& layers, size_t index, const std::vector<uint16_t>& first_levels,
               const std::vector<bool>& occurs) {
   for (size_t i = index + 1; i < layers.size() && !layers[i].is_list; ++i) {

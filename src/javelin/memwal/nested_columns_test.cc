@@ -1,8 +1,9 @@
 // Shards of a table with structs, lists and maps: rows put, replaced, deleted, flushed, replayed and compacted against
 // a map of what should be there.
 #include <map>
-#include <random>
+#include <set>
 
+#include "javelin/base/seeded_random.h"
 #include "javelin/memwal/compactor_test_world.h"
 
 namespace javelin::memwal {
@@ -24,7 +25,7 @@ std::shared_ptr<arrow::Schema> NestedSchema(bool keyed) {
 class Numbers {
  public:
   explicit Numbers(uint64_t seed) : random_(seed) {}
-  uint64_t Below(uint64_t limit) { return random_() % limit; }
+  uint64_t Below(uint64_t limit) { return random_.Below(limit); }
 
   // One row of the table as JSON; every value and every part of it is null at times, every list empty.
   std::string Row(uint64_t id) {
@@ -56,7 +57,7 @@ class Numbers {
       return fmt::format("[{}]", fmt::join(items, ", "));
     });
   }
-  std::mt19937_64 random_;
+  SeededRandom random_;
 };
 
 using Model = std::map<int64_t, std::string>;
