@@ -1,10 +1,10 @@
 // What the FSST encoder writes, the decoder gives back: whatever was learnt, whatever is encoded.
-#include <random>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "javelin/base/seeded_random.h"
 #include "javelin/file/fsst_encoder.h"
 
 namespace javelin::file {
@@ -56,7 +56,7 @@ size_t TotalBytes(const Strings& strings) {
 class RandomStrings {
  public:
   explicit RandomStrings(uint64_t seed) : random_(seed) {}
-  size_t Below(size_t limit) { return random_() % limit; }
+  size_t Below(size_t limit) { return static_cast<size_t>(random_.Below(limit)); }
 
   // Bytes of an alphabet: 1 = one byte only, 256 = any.
   std::string Bytes(size_t length, size_t alphabet) {
@@ -74,7 +74,7 @@ class RandomStrings {
   }
 
  private:
-  std::mt19937_64 random_;
+  SeededRandom random_;
 };
 
 TEST(FsstEncoder, GivesBackStringsOfAnyKind) {
