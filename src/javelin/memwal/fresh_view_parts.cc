@@ -106,17 +106,22 @@ bool ListsMoreThanTheBase(const ShardManifest& manifest, Generation mark) {
 
 // A writer knows its own commits only. What others have retired since is covered by the base, as long as nobody has
 // taken that back (restored the table, or taken MemWAL off it): where the base is another version than when the shard
-// was asked last, and a listed SSTable still counts, only the manifest in storage tells whether it is one.
-arrow::Status AskAgainWhereTheBaseMoved(ViewParts* parts) {
+// was asked last, and a listed SSTable still counts, only the manifest in storage tells whether it is one. Returns
+// whether a manifest was another: the base is older than it then.
+arrow::Result<bool> AskAgainWhereTheBaseMoved(ViewParts* parts) {
+  bool changed = false;
   for (ShardManifest& manifest : parts->manifests) {
     const ShardMemory* memory = parts->FindMemory(manifest.shard_id);
     if (memory == nullptr || !ListsMoreThanTheBase(manifest, parts->CompactedThrough(manifest.shard_id))) continue;
     if (memory->writer->asked_at() == parts->base->version()) continue;
     ARROW_ASSIGN_OR_RAISE(auto newest, memory->writer->manifests()->RefreshLatest());
-    if (newest.has_value()) manifest = *std::move(newest);
     memory->writer->NoteAsked(parts->base->version());
+    if (!newest.has_value() || *newest == manifest) continue;
+    manifest = *std::move(newest);
+    changed = true;
   }
-  return CheckNotOvertaken(*parts);
+  ARROW_RETURN_NOT_OK(CheckNotOvertaken(*parts));
+  return changed;
 }
 
 // Nothing that was flushed may be missing from what the view reads.
@@ -204,17 +209,19 @@ class Taking {
     ViewParts parts;
     ARROW_ASSIGN_OR_RAISE(parts.memory, memory());
     const bool too_early = runtime().PlantedBug("view.base_before_manifests");
-    if (too_early) {
-      ARROW_ASSIGN_OR_RAISE(parts.base, before.CheckoutLatest());
-    }
+    if (too_early) ARROW_RETURN_NOT_OK(ReadBase(before, &parts));
     ARROW_ASSIGN_OR_RAISE(parts.manifests, manifests(parts));
     ARROW_RETURN_NOT_OK(CheckNotOvertaken(parts));
-    if (!too_early) {
-      ARROW_ASSIGN_OR_RAISE(parts.base, before.CheckoutLatest());
-    }
-    ARROW_ASSIGN_OR_RAISE(parts.details, table::ReadMemWalDetails(parts.base->manifest()));
-    ARROW_RETURN_NOT_OK(AskAgainWhereTheBaseMoved(&parts));
+    if (!too_early) ARROW_RETURN_NOT_OK(ReadBase(before, &parts));
+    ARROW_ASSIGN_OR_RAISE(const bool manifest_is_newer, AskAgainWhereTheBaseMoved(&parts));
+    if (manifest_is_newer) ARROW_RETURN_NOT_OK(ReadBase(*parts.base, &parts));
     return parts;
+  }
+
+  static arrow::Status ReadBase(const Dataset& before, ViewParts* parts) {
+    ARROW_ASSIGN_OR_RAISE(parts->base, before.CheckoutLatest());
+    ARROW_ASSIGN_OR_RAISE(parts->details, table::ReadMemWalDetails(parts->base->manifest()));
+    return arrow::Status::OK();
   }
 
   void Keep(SeenTable seen) const {
