@@ -321,5 +321,34 @@ TEST(RetiredAndTakenBack, AWriterOpensFromAnOldVersionOfTheTable) {
   });
 }
 
+// The shard is asked once more behind the base; what was moved and retired until then is in neither of the two.
+TEST(RetiredAndTakenBack, WhatIsRetiredWhileTheShardIsAskedAgainIsNotMissing) {
+  World world;
+  world.CreateTable("[]");
+  world.Run([&](Process& process) {
+    const Process other(world.sim.runtime(), world.store);
+    const auto writer = process.Open(Eager());
+    bool asked = true;
+    world.fault = [&](const RequestHit& hit) -> std::optional<RequestFault> {
+      if (asked || hit.method != "head" || hit.key.find("/manifest/") == std::string::npos) return RequestFault::kNone;
+      asked = true;
+      return RequestFault::kSlow;
+    };
+    std::string expected;
+    for (int64_t id = 1; id < 9; ++id) {
+      FlushRows(*writer, fmt::format("[[{}, \"row\"]]", id));
+      expected += fmt::format("{}{}:row", expected.empty() ? "" : " ", id);
+      ReplaceDetails(process, [](table::MemWalDetails&) {});  // the base moves
+      asked = false;
+      auto mover = process.runtime().Spawn("mover", [&] {
+        while (!asked) process.runtime().Sleep(std::chrono::milliseconds(1));
+        Compact(other, AtOnce());
+      });
+      EXPECT_EQ(ReadBack(*writer), expected);
+      mover.Join();
+    }
+  });
+}
+
 }  // namespace
 }  // namespace javelin::memwal
