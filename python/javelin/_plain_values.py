@@ -136,9 +136,14 @@ def _first_refused(values: Sequence[Any], type: pa.DataType) -> Optional[Tuple[i
 
 def _first_refused_nested(values: Sequence[Any], type: pa.DataType) -> Optional[Tuple[int, str]]:
     """Checks all the inner values of all rows at once, and row by row only where one of them is refused."""
+    names = {field.name for field in type} if kinds.is_struct(type) else None
     for row, value in enumerate(values):
-        if value is not None and not _is_nested_value(value, type):
+        if value is None:
+            continue
+        if not _is_nested_value(value, type):
             return row, f"{_python_type(value).__name__} is not converted to it"
+        if names is not None and not names.issuperset(value):
+            return row, f"it has no field {next(name for name in value if name not in names)!r}"
     for inner, of_row in _inner_values(type):
         rows = (of_row(value) for value in values if value is not None)
         if _first_refused(list(chain.from_iterable(rows)), inner) is None:

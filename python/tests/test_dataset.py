@@ -216,3 +216,11 @@ def test_a_reader_serves_one_thread_at_a_time(plain):
     reader.__arrow_c_stream__()
     with pytest.raises(errors.Closed):
         reader.read_next()
+
+
+def test_json_columns_are_not_written(tmp_path):
+    """Tables hold JSON in a binary form; as text the released library could not open them any more."""
+    texts = pa.ExtensionArray.from_storage(pa.json_(pa.string()), pa.array(['{"a": 1}', None]))
+    with pytest.raises(errors.NotSupported, match="'j' is of arrow.json"):
+        javelin.write_dataset(pa.table({"j": texts}), tmp_path / "table")
+    assert not (tmp_path / "table").exists()

@@ -66,7 +66,8 @@ REFUSED = {
     pa.time64("us"): [TIME.replace(tzinfo=datetime.timezone.utc)],
     pa.list_(pa.int8()): [[5.5], [128], ["5"], [True], np.array([5.5])],
     pa.list_(pa.float32(), 1): [[1e39], [1.0, 2.0], ["5"], np.array([1e39])],
-    pa.struct([("a", pa.int8())]): [{"a": 5.5}, {"a": 128}],
+    pa.struct([("a", pa.int8())]): [{"a": 5.5}, {"a": 128}, {"a": 5, "b": 5}, {"A": 5}],
+    pa.list_(pa.struct([("a", pa.int8())])): [[{"a": 5}, {"b": 5}]],
 }
 
 

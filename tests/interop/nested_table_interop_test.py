@@ -17,6 +17,7 @@ KINDS = {
     "struct": STRUCT, "list": pa.list_(pa.int32()), "large_list": pa.large_list(pa.string()), "map": pa.map_(pa.string(), pa.float64()),
     "list_of_struct": pa.list_(STRUCT), "list_of_list": pa.list_(pa.list_(pa.bool_())), "list_of_vector": pa.list_(VECTOR),
     "list_of_wide": pa.list_(WIDE), "struct_of_list": pa.struct([("l", pa.list_(pa.int64())), ("n", pa.int8())]),
+    "very_strict": pa.struct([pa.field("s", pa.struct([pa.field("x", pa.int32(), nullable=False)]), nullable=False)]),
     "strict": pa.struct([pa.field("x", pa.int32(), nullable=False),
                          pa.field("l", pa.list_(pa.field("item", pa.string(), nullable=False)), nullable=False)]),
     "list_of_strict": pa.list_(pa.struct([pa.field("x", pa.float64(), nullable=False), pa.field("y", pa.string())])),
@@ -79,6 +80,9 @@ def test_our_rows_in_the_peer(ours, theirs, length, share):
         assert theirs.value(f"ds.count_rows(filter='{name} is null')") == expected, name
     nested = pc.sum(pc.is_null(pc.struct_field(table["struct"].combine_chunks(), "x"))).as_py() or 0
     assert theirs.value("ds.count_rows(filter='struct.x is null')") == nested
+    for field, name in [("strict.x", "strict"), ("very_strict.s.x", "very_strict")]:
+        expected = pc.sum(pc.is_null(table[name])).as_py() or 0
+        assert theirs.value(f"ds.count_rows(filter='{field} is null')") == expected, field
     if length == 0:
         return
     rows = [random.Random(length).randrange(length) for _ in range(10)]

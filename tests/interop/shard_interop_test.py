@@ -271,3 +271,19 @@ def test_random_turns_of_both_libraries(tmp_path, shard, seed):
                 model |= by_id(batch)
     with our_writer(uri, shard) as ours:
         assert our_scan(ours) == model
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.large_string()), pa.map_(pa.string(), pa.large_string()),
+                                  pa.list_(pa.struct([("x", pa.large_binary())])), pa.list_(pa.list_(pa.float32(), 3))], ids=str)
+def test_the_peer_replays_our_deletes_of_rows_with_nested_columns(tmp_path, peer, shard, kind):
+    """The columns of a delete are null, and so is all that would lie in them."""
+    schema = pa.schema([SCHEMA.field("id"), pa.field("more", kind)])
+    uri = str(tmp_path / "ours.lance")
+    javelin.write_dataset(pa.Table.from_pylist([{"id": i, "more": []} for i in range(10)], schema=schema), uri).initialize_mem_wal(unsharded=True)
+    writer = our_writer(uri, shard)
+    for keys in ([0], [1, 2], [3, 4, 5, 6]):
+        writer.delete(keys)
+    writer._abort()
+    peer_writer(peer, uri, shard)
+    peer.run("w.close(); del w")
+    assert sorted(javelin.dataset(uri).fresh().to_table()["id"].to_pylist()) == [7, 8, 9]

@@ -245,6 +245,11 @@ arrow::Result<std::vector<PendingColumn>> ColumnsOf(const Schema& schema) {
     ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(schema.fields()[i]));
     for (LeafPath& path : paths) {
       const Field& leaf = path.leaf;
+      const auto extension = leaf.metadata.find(std::string(kExtensionNameMetadata));
+      if (extension != leaf.metadata.end() && extension->second == kArrowJsonExtension)
+        return NotSupported(
+            "column '{}' is of {}, which tables hold in a binary form that is not written; give it as text", path.name,
+            kArrowJsonExtension);
       auto shape = ShapeOf(*leaf.type);
       if (!shape.ok()) return WithContext(shape.status(), fmt::format("column '{}' cannot be written", path.name));
       if (MemoryBits(*shape) >= kMaxValueBits)

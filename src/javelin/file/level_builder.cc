@@ -176,7 +176,8 @@ pb::RepDefLayer KindOfLayer(bool is_list, bool has_null, bool has_empty) {
 }
 
 // True if a struct around the layer, no list in between, is null somewhere. The layer is then null as well for a
-// reader, which needs a level for that even though entries name the struct.
+// reader, which needs a level for that even though entries name the struct; also one that the schema calls not
+// nullable.
 bool IsMasked(const ColumnLayers& layers, size_t index, const std::vector<uint16_t>& first_levels,
               const std::vector<bool>& occurs) {
   for (size_t i = index + 1; i < layers.size() && !layers[i].is_list; ++i) {
@@ -201,8 +202,7 @@ std::vector<uint16_t> Renumber(const LeafPath& path, std::span<const uint16_t> d
   for (size_t i = 0; i < layers.size(); ++i) {
     const uint16_t null = first_levels[i];
     const bool is_list = layers[i].is_list;
-    const bool may_be_masked = is_list || path.nullable[i];
-    const bool has_null = occurs[null] || (may_be_masked && IsMasked(layers, i, first_levels, occurs));
+    const bool has_null = occurs[null] || IsMasked(layers, i, first_levels, occurs);
     const bool has_empty = is_list && occurs[null + size_t{1}];
     if (has_null) numbers[null] = ++page.max_def;
     if (has_empty) numbers[null + size_t{1}] = ++page.max_def;

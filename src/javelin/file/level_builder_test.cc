@@ -168,15 +168,15 @@ TEST(LevelBuilderTest, AListInANullStructIsNullable) {
   EXPECT_THAT(page.levels.def, ElementsAre(0, 0, 2, 0));
 }
 
-TEST(LevelBuilderTest, AFieldOfANullStructIsNullableUnlessTheSchemaForbidsIt) {
+TEST(LevelBuilderTest, AFieldOfANullStructIsNullableWhateverTheSchemaSays) {
   for (bool nullable : {true, false}) {
     auto type = arrow::struct_({arrow::field("x", arrow::int32(), nullable)});
     auto values = arrow::json::ArrayFromJSONString(arrow::int32(), "[1, 2, 3]").ValueOrDie();
     auto valid = arrow::json::ArrayFromJSONString(arrow::boolean(), "[true, false, true]").ValueOrDie();
     auto array = arrow::ArrayData::Make(type, 3, {valid->data()->buffers[1]}, {values->data()});
     const LeafPage page = WholePage(PathsOf(type)[0], {array});
-    EXPECT_THAT(page.levels.layers, ElementsAre(nullable ? pb::NULLABLE_ITEM : pb::ALL_VALID_ITEM, pb::NULLABLE_ITEM));
-    EXPECT_THAT(page.levels.def, nullable ? ElementsAre(0, 2, 0) : ElementsAre(0, 1, 0));
+    EXPECT_THAT(page.levels.layers, ElementsAre(pb::NULLABLE_ITEM, pb::NULLABLE_ITEM));
+    EXPECT_THAT(page.levels.def, ElementsAre(0, 2, 0));
   }
 }
 

@@ -31,6 +31,7 @@ inline constexpr std::string_view kExtensionNameMetadata = "ARROW:extension:name
 inline constexpr std::string_view kExtensionDataMetadata = "ARROW:extension:metadata";
 inline constexpr std::string_view kBfloat16Extension = "lance.bfloat16";
 inline constexpr std::string_view kJsonExtension = "lance.json";
+inline constexpr std::string_view kArrowJsonExtension = "arrow.json";
 inline constexpr std::string_view kBlobExtension = "lance.blob.v2";
 
 }  // namespace javelin::file

@@ -2,6 +2,7 @@
 
 #include <arrow/array.h>
 #include <arrow/array/util.h>
+#include <arrow/builder.h>
 #include <arrow/record_batch.h>
 #include <arrow/scalar.h>
 #include <arrow/type.h>
@@ -49,6 +50,16 @@ arrow::Status CheckNoNull(const arrow::ArrayData& data, const std::string& name)
   if (data.GetNullCount() == 0) return arrow::Status::OK();
   return InvalidInput("column '{}' has {} null values, which the table forbids; give every row a value", name,
                       data.GetNullCount());
+}
+
+// Arrow's own array of nulls lends one buffer to all of its parts, so that offsets of no lists have a size that is none
+// of offsets. Who reads the log takes buffers at their word; the released peer ends its process over it.
+arrow::Result<std::shared_ptr<arrow::ArrayData>> Nulls(const std::shared_ptr<arrow::DataType>& type, int64_t length) {
+  std::unique_ptr<arrow::ArrayBuilder> builder;
+  ARROW_RETURN_NOT_OK(arrow::MakeBuilder(arrow::default_memory_pool(), type, &builder));
+  ARROW_RETURN_NOT_OK(builder->AppendNulls(length));
+  ARROW_ASSIGN_OR_RAISE(const auto nulls, builder->Finish());
+  return nulls->data();
 }
 
 bool SameColumnNames(const arrow::Schema& batch, const arrow::Schema& table) {
@@ -178,8 +189,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ShardSchemas::ShapeDelete(con
   }
   for (int i = 0; i + 1 < storage_->num_fields(); ++i) {
     if (columns[i] != nullptr) continue;
-    ARROW_ASSIGN_OR_RAISE(auto nulls, arrow::MakeArrayOfNull(storage_->field(i)->type(), keys.num_rows()));
-    columns[i] = nulls->data();
+    ARROW_ASSIGN_OR_RAISE(columns[i], Nulls(storage_->field(i)->type(), keys.num_rows()));
   }
   ARROW_ASSIGN_OR_RAISE(auto tombstones, TombstoneValues(true, keys.num_rows()));
   columns.back() = tombstones->data();
