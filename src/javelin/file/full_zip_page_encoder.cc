@@ -27,7 +27,7 @@ class ControlWords {
   uint8_t* Store(uint64_t entry, uint8_t* target) const {
     const uint32_t rep = levels_.rep.empty() ? 0 : levels_.rep[entry];
     const uint32_t word = rep << bits_def_ | (levels_.def.empty() ? 0u : levels_.def[entry]);
-    std::memcpy(target, &word, bytes_);
+    if (bytes_ > 0) std::memcpy(target, &word, bytes_);
     return target + bytes_;
   }
   void Append(uint64_t entry, std::vector<uint8_t>& out) const {
