@@ -314,9 +314,28 @@ def test_what_we_do_not_read_is_refused_by_name(tool, tmp_path):
 
 # ---- we write, the peer reads ----
 
+def check_both_read(tool, files):
+    """Tables that we wrote, by path: whole, some rows and a range of them."""
+    tables, jobs = {}, []
+    for path, table in files.items():
+        rows = sorted(set(some_rows(str(path), table.num_rows)))  # the peer takes nothing else from a file
+        count = (table.num_rows - rows[0] + 1) // 2
+        for name, expected, wanted in [("all", table, {}), ("take", table.take(rows), {"rows": rows}),
+                                       ("range", table.slice(rows[0], count), {"range": [rows[0], count]})]:
+            out = str(path.with_name(f"{path.stem}-{name}.arrow"))
+            jobs.append({"file": str(path), "arrow": out, **wanted})
+            tables[out] = expected
+        check_we_read(tool, path.parent, path, table)
+    answers = peer("read", jobs)
+    for job, answer in zip(jobs, answers):
+        expected = tables[job["arrow"]]
+        assert answer == {"ok": expected.num_rows}, (job, answer)
+        expect_equal(load(job["arrow"]), expected, job)
+
+
 @pytest.mark.parametrize("page_bytes", [8 << 20, 20000, 700])
 def test_our_files_in_the_peer(tool, tmp_path, page_bytes):
-    tables, jobs = {}, []
+    files = {}
     for length in SIZES:
         table = Columns(f"{SEED}/ours/{page_bytes}/{length}").table(length)
         path = tmp_path / f"{length}.lance"
@@ -324,19 +343,8 @@ def test_our_files_in_the_peer(tool, tmp_path, page_bytes):
         result = ours(tool, "write", tmp_path / "in.arrow", path, "--page-bytes", page_bytes)
         assert isinstance(result, str), result
         assert json.loads(result) == {"rows": length, "bytes": path.stat().st_size}
-        rows = sorted(set(some_rows(str(path), length)))  # the peer takes nothing else from a file
-        count = (length - rows[0] + 1) // 2
-        for name, expected, wanted in [("all", table, {}), ("take", table.take(rows), {"rows": rows}),
-                                       ("range", table.slice(rows[0], count), {"range": [rows[0], count]})]:
-            out = str(tmp_path / f"{length}-{name}.arrow")
-            jobs.append({"file": str(path), "arrow": out, **wanted})
-            tables[out] = expected
-        check_we_read(tool, tmp_path, path, table)
-    answers = peer("read", jobs)
-    for job, answer in zip(jobs, answers):
-        expected = tables[job["arrow"]]
-        assert answer == {"ok": expected.num_rows}, (job, answer)
-        expect_equal(load(job["arrow"]), expected, job)
+        files[path] = table
+    check_both_read(tool, files)
 
 
 def test_our_large_file_in_the_peer(tool, tmp_path):

@@ -6,7 +6,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from file_interop_test import check_we_read, expect_equal, load, ours, peer, save, some_rows, tool  # noqa: F401 (a fixture)
+from file_interop_test import check_both_read, check_we_read, load, ours, peer, save, some_rows, tool  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.interop
 
@@ -106,25 +106,14 @@ def test_nested_files_of_the_peer(tool, tmp_path, version):
 
 @pytest.mark.parametrize("page_bytes", [8 << 20, 20000, 700])
 def test_our_nested_files_in_the_peer(tool, tmp_path, page_bytes):
-    tables, jobs = {}, []
+    files = {}
     for number, table in random_tables("2.2", f"ours/{page_bytes}"):
         path = tmp_path / f"{number}.lance"
         save(table, tmp_path / "in.arrow", chunk=max(1, table.num_rows * 2 // 3))
         result = ours(tool, "write", tmp_path / "in.arrow", path, "--page-bytes", page_bytes)
         assert isinstance(result, str), result
-        rows = sorted(set(some_rows(str(path), table.num_rows)))
-        count = (table.num_rows - rows[0] + 1) // 2
-        for name, expected, wanted in [("all", table, {}), ("take", table.take(rows), {"rows": rows}),
-                                       ("range", table.slice(rows[0], count), {"range": [rows[0], count]})]:
-            out = str(tmp_path / f"{number}-{name}.arrow")
-            jobs.append({"file": str(path), "arrow": out, **wanted})
-            tables[out] = expected
-        check_we_read(tool, tmp_path, path, table)
-    answers = peer("read", jobs)
-    for job, answer in zip(jobs, answers):
-        expected = tables[job["arrow"]]
-        assert answer == {"ok": expected.num_rows}, (job, answer)
-        expect_equal(load(job["arrow"]), expected, job)
+        files[path] = table
+    check_both_read(tool, files)
 
 
 # ---- kinds with a form of their own ----
