@@ -78,7 +78,7 @@ class Assembly {
   arrow::Result<std::shared_ptr<arrow::ArrayData>> Build(const Field& field, size_t depth) {
     if (IsLeafColumn(field)) {
       const auto& leaf = leaves_[next_++];
-      return leaf == nullptr ? std::shared_ptr<arrow::ArrayData>() : BuildLeaf(*field.type, field.type, leaf->values());
+      return leaf == nullptr ? std::shared_ptr<arrow::ArrayData>() : BuildLeaf(field.type, leaf->values());
     }
     const size_t begin = next_;
     std::vector<std::shared_ptr<arrow::ArrayData>> children;
@@ -98,15 +98,24 @@ class Assembly {
                                                      : BuildList(field, depth, present, std::move(children[0]));
   }
 
+  // A field that came later is null.
+  arrow::Result<std::shared_ptr<arrow::ArrayData>> OrNulls(const Field& field, std::shared_ptr<arrow::ArrayData> array,
+                                                           uint64_t length) const {
+    if (array != nullptr) return array;
+    if (!field.nullable) return Corruption("column '{}' is not in the file and must not be null", field.name);
+    ARROW_ASSIGN_OR_RAISE(const auto nulls, arrow::MakeArrayOfNull(field.type, static_cast<int64_t>(length), pool_));
+    return nulls->data();
+  }
+
  private:
-  arrow::Result<std::shared_ptr<arrow::ArrayData>> BuildLeaf(const arrow::DataType& type,
-                                                             const std::shared_ptr<arrow::DataType>& shared,
+  arrow::Result<std::shared_ptr<arrow::ArrayData>> BuildLeaf(const std::shared_ptr<arrow::DataType>& type,
                                                              ValueSink& values) const {
-    if (type.id() == Type::DICTIONARY) return BuildDictionary(static_cast<const arrow::DictionaryType&>(type), values);
-    if (type.id() != Type::STRUCT) return values.Finish(shared);
-    if (type.num_fields() == 0)  // the format says nothing of nulls in it
-      return arrow::ArrayData::Make(shared, static_cast<int64_t>(values.length()), {nullptr}, 0);
-    return BuildPackedStruct(shared, values);
+    if (type->id() == Type::DICTIONARY)
+      return BuildDictionary(static_cast<const arrow::DictionaryType&>(*type), values);
+    if (type->id() != Type::STRUCT) return values.Finish(type);
+    if (type->num_fields() == 0)  // the format says nothing of nulls in it
+      return arrow::ArrayData::Make(type, static_cast<int64_t>(values.length()), {nullptr}, 0);
+    return BuildPackedStruct(type, values);
   }
 
   // Every page has a dictionary of its own; the array has one for all.
@@ -213,15 +222,6 @@ class Assembly {
                                   static_cast<int64_t>(layer.validity.null_count()));
   }
 
-  // A field that came later is null.
-  arrow::Result<std::shared_ptr<arrow::ArrayData>> OrNulls(const Field& field, std::shared_ptr<arrow::ArrayData> array,
-                                                           uint64_t length) const {
-    if (array != nullptr) return array;
-    if (!field.nullable) return Corruption("'{}' is not in the file and must not be null", field.name);
-    ARROW_ASSIGN_OR_RAISE(const auto nulls, arrow::MakeArrayOfNull(field.type, static_cast<int64_t>(length), pool_));
-    return nulls->data();
-  }
-
   std::span<const std::unique_ptr<LeafSink>> leaves_;
   arrow::MemoryPool* pool_;
   size_t next_ = 0;
@@ -239,12 +239,9 @@ arrow::Result<std::vector<LeafColumn>> LeafColumnsOf(const Field& field) {
 arrow::Result<std::shared_ptr<arrow::ArrayData>> AssembleField(const Field& field,
                                                                std::span<const std::unique_ptr<LeafSink>> leaves,
                                                                uint64_t num_rows, arrow::MemoryPool* pool) {
-  ARROW_ASSIGN_OR_RAISE(auto array, Assembly(leaves, pool).Build(field, 0));
-  if (array == nullptr) {
-    if (!field.nullable) return Corruption("column '{}' is not in the file and must not be null", field.name);
-    ARROW_ASSIGN_OR_RAISE(const auto nulls, arrow::MakeArrayOfNull(field.type, static_cast<int64_t>(num_rows), pool));
-    return nulls->data();
-  }
+  Assembly assembly(leaves, pool);
+  ARROW_ASSIGN_OR_RAISE(auto array, assembly.Build(field, 0));
+  ARROW_ASSIGN_OR_RAISE(array, assembly.OrNulls(field, std::move(array), num_rows));
   if (static_cast<uint64_t>(array->length) != num_rows)
     return Corruption("{} rows were asked for, the pages hold {}", num_rows, array->length);
   return array;
