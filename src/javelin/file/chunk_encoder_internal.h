@@ -48,12 +48,19 @@ arrow::Result<ChunkEncoderPtr> MakeSplitIndices(const std::vector<uint32_t>& ind
 // variable_chunk_encoder.cc: strings, in the form that string_form_internal.h chooses.
 arrow::Result<ChunkEncoderPtr> MakeVariableChunks(const LeafView& view);
 
+// The values of a page's dictionary, each once.
+struct DictionaryBlock {
+  uint64_t num_items = 0;
+  ByteVector bytes;
+  pb::CompressiveEncoding encoding;
+};
+// dictionary_block.cc: `shape` is that of strings or of values of whole bytes.
+arrow::Result<DictionaryBlock> EncodeDictionaryBlock(std::span<const Bytes> items, const ValueShape& shape);
+
 // The distinct values of a page, if storing each once makes it smaller than `alternative_bytes`.
 struct DictionaryEncoding {
   std::vector<uint32_t> indices;  // one per row; 0 for null
-  uint64_t num_items = 0;
-  ByteVector block;
-  pb::CompressiveEncoding block_encoding;
+  DictionaryBlock block;
 };
 // dictionary_encoder.cc: strings and values of 64 or 128 bits.
 arrow::Result<std::optional<DictionaryEncoding>> EncodeDictionary(const LeafView& view, const ValueShape& shape,

@@ -126,6 +126,17 @@ arrow::Result<bool> WriteChunks(const PageLevels& levels, ChunkEncoder& values, 
   return true;
 }
 
+arrow::Result<bool> WriteWithDictionary(const PageLevels& levels, ChunkEncoder& indices, DictionaryBlock dictionary,
+                                        EncodedPage& page) {
+  ARROW_ASSIGN_OR_RAISE(const bool fits, WriteChunks(levels, indices, page));
+  if (!fits) return false;
+  pb::MiniBlockLayout* layout = page.layout.mutable_mini_block_layout();
+  layout->mutable_dictionary()->Swap(&dictionary.encoding);
+  layout->set_num_dictionary_items(dictionary.num_items);
+  page.buffers.insert(page.buffers.begin() + 2, OneBuffer(std::move(dictionary.bytes)));
+  return true;
+}
+
 arrow::Result<ChunkEncoderPtr> MakeValueChunks(const LeafView& view, const ValueShape& shape) {
   if (shape.kind == Kind::kVariable) return MakeVariableChunks(view);
   if (shape.kind == Kind::kList) return MakeListChunks(view, shape);
@@ -149,13 +160,7 @@ arrow::Result<bool> EncodeMiniBlock(const LeafView& view, const ValueShape& shap
   ARROW_ASSIGN_OR_RAISE(auto dictionary, EncodeDictionary(view, shape, values->total_bytes()));
   if (!dictionary) return WriteChunks(levels, *values, page);
   ARROW_ASSIGN_OR_RAISE(const ChunkEncoderPtr indices, MakeIndexChunks(dictionary->indices));
-  ARROW_ASSIGN_OR_RAISE(const bool fits, WriteChunks(levels, *indices, page));
-  if (!fits) return false;
-  pb::MiniBlockLayout* layout = page.layout.mutable_mini_block_layout();
-  layout->mutable_dictionary()->Swap(&dictionary->block_encoding);
-  layout->set_num_dictionary_items(dictionary->num_items);
-  page.buffers.insert(page.buffers.begin() + 2, OneBuffer(std::move(dictionary->block)));
-  return true;
+  return WriteWithDictionary(levels, *indices, std::move(dictionary->block), page);
 }
 
 }  // namespace javelin::file
