@@ -40,7 +40,7 @@ class SplitPages : public ::testing::Test {
     const uint64_t last = rows - 1;
     EXPECT_TRUE(
         reader->Take(file.schema, columns, {&last, 1}).ValueOrDie()->Equals(*batch->Slice(batch->num_rows() - 1)));
-    return EncodePage(ShapeOf(*array->type()).ValueOrDie(), {array->data()}, resources_.pool)
+    return EncodePage(ShapeOf(*array->type()).ValueOrDie(), {array->data()}, {.pool = resources_.pool})
         .ValueOrDie()
         .layout.mini_block_layout();
   }

@@ -14,6 +14,7 @@
 #include "javelin/file/compression_internal.h"
 #include "javelin/file/decoder_internal.h"
 #include "javelin/file/leaf_view_internal.h"
+#include "javelin/file/page_options_internal.h"
 
 namespace javelin::file {
 
@@ -46,7 +47,7 @@ ChunkEncoderPtr MakeBitPackedIndices(const std::vector<uint32_t>& indices);
 arrow::Result<ChunkEncoderPtr> MakeSplitChunks(const LeafView& view, uint64_t bits, uint64_t alternative_bytes);
 arrow::Result<ChunkEncoderPtr> MakeSplitIndices(const std::vector<uint32_t>& indices, uint64_t alternative_bytes);
 // variable_chunk_encoder.cc: strings, in the form that string_form_internal.h chooses.
-arrow::Result<ChunkEncoderPtr> MakeVariableChunks(const LeafView& view);
+arrow::Result<ChunkEncoderPtr> MakeVariableChunks(const LeafView& view, const PageOptions& options);
 
 // The values of a page's dictionary, each once.
 struct DictionaryBlock {
@@ -55,7 +56,8 @@ struct DictionaryBlock {
   pb::CompressiveEncoding encoding;
 };
 // dictionary_block.cc: `shape` is that of strings or of values of whole bytes.
-arrow::Result<DictionaryBlock> EncodeDictionaryBlock(std::span<const Bytes> items, const ValueShape& shape);
+arrow::Result<DictionaryBlock> EncodeDictionaryBlock(std::span<const Bytes> items, const ValueShape& shape,
+                                                     const PageOptions& options);
 
 // The distinct values of a page, if storing each once makes it smaller than `alternative_bytes`.
 struct DictionaryEncoding {
@@ -64,7 +66,8 @@ struct DictionaryEncoding {
 };
 // dictionary_encoder.cc: strings and values of 64 or 128 bits.
 arrow::Result<std::optional<DictionaryEncoding>> EncodeDictionary(const LeafView& view, const ValueShape& shape,
-                                                                  uint64_t alternative_bytes);
+                                                                  uint64_t alternative_bytes,
+                                                                  const PageOptions& options);
 
 // Levels of one chunk have a size of 16 bits, and so has their number.
 inline constexpr uint64_t kMaxChunkLevelBytes = 65535;

@@ -87,10 +87,15 @@ EncodedBuffer PackedLevels(const std::vector<uint16_t>& levels, uint16_t max_lev
 
 }  // namespace
 
-void EncodeNoValues(const PageLevels& levels, EncodedPage& page) {
+void EncodeNoValues(const PageLevels& levels, const PageOptions& options, EncodedPage& page) {
   pb::ConstantLayout* layout = page.layout.mutable_constant_layout();
   for (pb::RepDefLayer layer : levels.layers) layout->add_layers(layer);
   if (levels.layers.size() == 1) return;
+  if (options.version < FileVersion{2, 2}) {
+    page.buffers.push_back(RawLevels(levels.rep));
+    page.buffers.push_back(RawLevels(levels.def));
+    return;
+  }
   layout->set_num_rep_values(levels.rep.size());
   layout->set_num_def_values(levels.def.size());
   page.buffers.push_back(levels.rep.empty()

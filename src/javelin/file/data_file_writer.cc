@@ -43,6 +43,7 @@ struct PendingColumn {
   size_t field = 0;  // top level
   LeafPath path;
   ValueShape shape;
+  PageOptions options;
   LeafPieces pieces;  // of the whole field
   uint64_t bytes = 0;
   uint64_t rows = 0;
@@ -62,9 +63,9 @@ struct PendingColumn {
     encoded.reset();
   }
   // `last`: no rows come after these.
-  arrow::Result<std::vector<EncodedPage>> Encode(bool last, arrow::MemoryPool* pool) const {
-    if (!path.is_flat()) return EncodeNestedPages(path, shape, pieces, last && !has_pages, pool);
-    ARROW_ASSIGN_OR_RAISE(EncodedPage page, EncodePage(shape, pieces, pool));
+  arrow::Result<std::vector<EncodedPage>> Encode(bool last) const {
+    if (!path.is_flat()) return EncodeNestedPages(path, shape, pieces, last && !has_pages, options);
+    ARROW_ASSIGN_OR_RAISE(EncodedPage page, EncodePage(shape, pieces, options));
     std::vector<EncodedPage> pages;
     pages.push_back(std::move(page));
     return pages;
@@ -166,7 +167,7 @@ arrow::Status DataFileWriterImpl::Flush(const std::vector<size_t>& columns, bool
     std::vector<Job> jobs;
     for (size_t i = begin; i < end; ++i) {
       PendingColumn* column = &columns_[columns[i]];
-      jobs.push_back([this, column, last] { column->encoded = column->Encode(last, resources_.pool); });
+      jobs.push_back([column, last] { column->encoded = column->Encode(last); });
     }
     if (jobs.size() == 1) {
       jobs[0]();
@@ -276,6 +277,7 @@ arrow::Result<std::unique_ptr<DataFileWriter>> DataFileWriter::Make(const Resour
     return InvalidInput("page_bytes is {}, it must be 1 to {}", options.page_bytes, kMaxPageBytes);
   }
   ARROW_ASSIGN_OR_RAISE(std::vector<PendingColumn> columns, ColumnsOf(schema));
+  for (PendingColumn& column : columns) column.options = {.version = options.version, .pool = resources.pool};
   return std::make_unique<DataFileWriterImpl>(resources, std::move(sink), schema, options, std::move(columns));
 }
 

@@ -49,14 +49,15 @@ arrow::Status Compress(DictionaryBlock& block) {
 
 }  // namespace
 
-arrow::Result<DictionaryBlock> EncodeDictionaryBlock(std::span<const Bytes> items, const ValueShape& shape) {
+arrow::Result<DictionaryBlock> EncodeDictionaryBlock(std::span<const Bytes> items, const ValueShape& shape,
+                                                     const PageOptions& options) {
   DictionaryBlock block{.num_items = items.size()};
   if (shape.kind == Kind::kVariable) {
     AppendStrings(items, static_cast<unsigned>(shape.bytes()), block);
   } else {
     AppendFixed(items, shape.bits, block);
   }
-  ARROW_RETURN_NOT_OK(Compress(block));
+  if (options.version >= FileVersion{2, 2}) ARROW_RETURN_NOT_OK(Compress(block));
   return block;
 }
 

@@ -59,13 +59,15 @@ class Builder {
 }  // namespace
 
 arrow::Result<std::optional<DictionaryEncoding>> EncodeDictionary(const LeafView& view, const ValueShape& shape,
-                                                                  uint64_t alternative_bytes) {
-  const bool fits = shape.kind == Kind::kVariable || shape.is_fixed(64) || shape.is_fixed(128);
+                                                                  uint64_t alternative_bytes,
+                                                                  const PageOptions& options) {
+  const bool fits = shape.kind == Kind::kVariable || shape.is_fixed(128) ||
+                    (options.version >= FileVersion{2, 2} && shape.is_fixed(64));
   if (!fits || view.length < kMinValues) return std::nullopt;
   Builder builder(view, shape);
   DictionaryEncoding encoding;
   if (!builder.SampleAllows() || !builder.Build(encoding)) return std::nullopt;
-  ARROW_ASSIGN_OR_RAISE(encoding.block, EncodeDictionaryBlock(builder.items(), shape));
+  ARROW_ASSIGN_OR_RAISE(encoding.block, EncodeDictionaryBlock(builder.items(), shape, options));
   const ChunkEncoderPtr indices = MakeBitPackedIndices(encoding.indices);
   const uint64_t bytes = encoding.block.bytes.size() + indices->total_bytes();
   if (static_cast<double>(bytes) > static_cast<double>(alternative_bytes) * kWorthwhile) return std::nullopt;

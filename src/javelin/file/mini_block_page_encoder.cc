@@ -13,7 +13,16 @@ namespace {
 using Kind = ValueShape::Kind;
 
 constexpr uint64_t kChunkAlignment = 8;
-constexpr uint64_t kMaxChunkWords = uint64_t{1} << 28;  // of 8 bytes
+
+// How a version writes the table of chunks and the sizes in front of a chunk.
+struct ChunkForm {
+  bool is_large = false;   // words of 32 bits in the table, else of 16
+  uint64_t max_words = 0;  // of 8 bytes, in one chunk
+};
+ChunkForm FormOf(FileVersion version) {
+  if (version < FileVersion{2, 2}) return {.is_large = false, .max_words = uint64_t{1} << 12};
+  return {.is_large = true, .max_words = uint64_t{1} << 28};
+}
 
 // Levels of one kind of a page; without any nothing is written.
 class LevelStream {
@@ -36,42 +45,42 @@ class LevelStream {
 
 class ChunkWriter {
  public:
-  ChunkWriter(const LevelStream& rep, const LevelStream& def) : rep_(rep), def_(def) {}
+  ChunkWriter(const ChunkForm& form, const LevelStream& rep, const LevelStream& def)
+      : form_(form), rep_(rep), def_(def) {}
 
-  // `entries`: whose levels belong to the chunk.
-  arrow::Status Add(uint64_t count, bool last, const Slice& entries, const std::vector<ByteVector>& buffers) {
+  // `entries`: whose levels belong to the chunk. False if it is larger than a chunk may be.
+  bool Add(uint64_t count, bool last, const Slice& entries, const std::vector<ByteVector>& buffers) {
     const size_t start = data_.size();
     const ByteVector rep = rep_.Encode(entries);
     const ByteVector def = def_.Encode(entries);
-    AppendNumber<uint16_t>(rep_.present() || def_.present() ? entries.count : 0);
-    if (rep_.present()) AppendNumber<uint16_t>(rep.size());
-    if (def_.present()) AppendNumber<uint16_t>(def.size());
-    for (const ByteVector& buffer : buffers) AppendNumber<uint32_t>(buffer.size());
+    AppendNumber<uint16_t>(data_, rep_.present() || def_.present() ? entries.count : 0);
+    if (rep_.present()) AppendNumber<uint16_t>(data_, rep.size());
+    if (def_.present()) AppendNumber<uint16_t>(data_, def.size());
+    for (const ByteVector& buffer : buffers) AppendTableNumber(data_, buffer.size());
     Align();
     if (rep_.present()) AppendBuffer(rep);
     if (def_.present()) AppendBuffer(def);
     for (const ByteVector& buffer : buffers) AppendBuffer(buffer);
     const uint64_t words = (data_.size() - start) / kChunkAlignment;
-    if (words > kMaxChunkWords) return InvalidInput("{} values are too large for one chunk of a page", count);
+    if (words > form_.max_words) return false;
     const unsigned log = last ? 0 : static_cast<unsigned>(std::countr_zero(count));
-    table_.push_back(static_cast<uint32_t>((words - 1) << 4 | log));
-    return arrow::Status::OK();
+    AppendTableNumber(table_, (words - 1) << 4 | log);
+    return true;
   }
 
-  EncodedBuffer Table() const {
-    ByteVector bytes(table_.size() * sizeof(uint32_t));
-    std::memcpy(bytes.data(), table_.data(), bytes.size());
-    return OneBuffer(std::move(bytes));
-  }
+  EncodedBuffer Table() { return OneBuffer(std::move(table_)); }
   EncodedBuffer Data() { return OneBuffer(std::move(data_)); }
 
  private:
   template <typename T>
-  void AppendNumber(uint64_t number) {
+  static void AppendNumber(ByteVector& out, uint64_t number) {
     const T narrow = static_cast<T>(number);
-    const size_t at = data_.size();
-    data_.resize(at + sizeof(T));
-    StoreAt<T>(data_.data() + at, narrow);
+    const size_t at = out.size();
+    out.resize(at + sizeof(T));
+    StoreAt<T>(out.data() + at, narrow);
+  }
+  void AppendTableNumber(ByteVector& out, uint64_t number) const {
+    form_.is_large ? AppendNumber<uint32_t>(out, number) : AppendNumber<uint16_t>(out, number);
   }
   void AppendBuffer(const ByteVector& buffer) {
     data_.insert(data_.end(), buffer.begin(), buffer.end());
@@ -79,10 +88,11 @@ class ChunkWriter {
   }
   void Align() { data_.resize(RoundUp(data_.size(), kChunkAlignment)); }
 
+  const ChunkForm form_;
   const LevelStream& rep_;
   const LevelStream& def_;
   ByteVector data_;
-  std::vector<uint32_t> table_;
+  ByteVector table_;
 };
 
 EncodedBuffer IndexBuffer(const std::vector<uint64_t>& index) {
@@ -91,8 +101,9 @@ EncodedBuffer IndexBuffer(const std::vector<uint64_t>& index) {
   return OneBuffer(std::move(bytes));
 }
 
-// Chunks and their table. False, and the page as it was, if a chunk has more levels than it may.
-arrow::Result<bool> WriteChunks(const PageLevels& levels, ChunkEncoder& values, EncodedPage& page) {
+// Chunks and their table. False, and the page as it was, if a chunk has more levels or bytes than it may.
+arrow::Result<bool> WriteChunks(const PageLevels& levels, ChunkEncoder& values, const PageOptions& options,
+                                EncodedPage& page) {
   const uint64_t step = values.chunk_values();
   const std::vector<Slice> chunks = ChunkEntries(levels, step);
   const LevelStream rep(levels.rep, chunks, levels.max_rep);
@@ -101,8 +112,8 @@ arrow::Result<bool> WriteChunks(const PageLevels& levels, ChunkEncoder& values, 
     if ((rep.present() || def.present()) && chunk.count > kMaxChunkLevels) return false;
   }
   if (!rep.fits() || !def.fits()) return false;
-  pb::MiniBlockLayout& layout = *page.layout.mutable_mini_block_layout();
-  ChunkWriter writer(rep, def);
+  const ChunkForm form = FormOf(options.version);
+  ChunkWriter writer(form, rep, def);
   uint64_t num_buffers = 0;
   for (size_t k = 0; k < chunks.size(); ++k) {
     const uint64_t first = k * step;
@@ -110,8 +121,9 @@ arrow::Result<bool> WriteChunks(const PageLevels& levels, ChunkEncoder& values, 
     std::vector<ByteVector> buffers;
     ARROW_RETURN_NOT_OK(values.Encode(first, count, buffers));
     num_buffers = buffers.size();
-    ARROW_RETURN_NOT_OK(writer.Add(count, k + 1 == chunks.size(), chunks[k], buffers));
+    if (!writer.Add(count, k + 1 == chunks.size(), chunks[k], buffers)) return false;
   }
+  pb::MiniBlockLayout& layout = *page.layout.mutable_mini_block_layout();
   if (rep.present()) rep.encoder().Describe(*layout.mutable_rep_compression());
   if (def.present()) def.encoder().Describe(*layout.mutable_def_compression());
   values.Describe(*layout.mutable_value_compression());
@@ -119,7 +131,7 @@ arrow::Result<bool> WriteChunks(const PageLevels& levels, ChunkEncoder& values, 
   layout.set_num_buffers(num_buffers);
   layout.set_repetition_index_depth(rep.present() ? 1 : 0);
   layout.set_num_items(levels.num_values);
-  layout.set_has_large_chunk(true);
+  layout.set_has_large_chunk(form.is_large);
   page.buffers.push_back(writer.Table());
   page.buffers.push_back(writer.Data());
   if (rep.present()) page.buffers.push_back(IndexBuffer(RepetitionIndexOf(levels, chunks)));
@@ -127,8 +139,8 @@ arrow::Result<bool> WriteChunks(const PageLevels& levels, ChunkEncoder& values, 
 }
 
 arrow::Result<bool> WriteWithDictionary(const PageLevels& levels, ChunkEncoder& indices, DictionaryBlock dictionary,
-                                        EncodedPage& page) {
-  ARROW_ASSIGN_OR_RAISE(const bool fits, WriteChunks(levels, indices, page));
+                                        const PageOptions& options, EncodedPage& page) {
+  ARROW_ASSIGN_OR_RAISE(const bool fits, WriteChunks(levels, indices, options, page));
   if (!fits) return false;
   pb::MiniBlockLayout* layout = page.layout.mutable_mini_block_layout();
   layout->mutable_dictionary()->Swap(&dictionary.encoding);
@@ -137,8 +149,9 @@ arrow::Result<bool> WriteWithDictionary(const PageLevels& levels, ChunkEncoder& 
   return true;
 }
 
-arrow::Result<ChunkEncoderPtr> MakeValueChunks(const LeafView& view, const ValueShape& shape) {
-  if (shape.kind == Kind::kVariable) return MakeVariableChunks(view);
+arrow::Result<ChunkEncoderPtr> MakeValueChunks(const LeafView& view, const ValueShape& shape,
+                                               const PageOptions& options) {
+  if (shape.kind == Kind::kVariable) return MakeVariableChunks(view, options);
   if (shape.kind == Kind::kList) return MakeListChunks(view, shape);
   ChunkEncoderPtr chunks = MakeBitPackedChunks(view, shape.bits);
   if (chunks == nullptr) chunks = MakeFlatChunks(view, shape.bits);
@@ -155,12 +168,12 @@ arrow::Result<ChunkEncoderPtr> MakeIndexChunks(const std::vector<uint32_t>& indi
 }  // namespace
 
 arrow::Result<bool> EncodeMiniBlock(const LeafView& view, const ValueShape& shape, const PageLevels& levels,
-                                    EncodedPage& page) {
-  ARROW_ASSIGN_OR_RAISE(ChunkEncoderPtr values, MakeValueChunks(view, shape));
-  ARROW_ASSIGN_OR_RAISE(auto dictionary, EncodeDictionary(view, shape, values->total_bytes()));
-  if (!dictionary) return WriteChunks(levels, *values, page);
+                                    const PageOptions& options, EncodedPage& page) {
+  ARROW_ASSIGN_OR_RAISE(ChunkEncoderPtr values, MakeValueChunks(view, shape, options));
+  ARROW_ASSIGN_OR_RAISE(auto dictionary, EncodeDictionary(view, shape, values->total_bytes(), options));
+  if (!dictionary) return WriteChunks(levels, *values, options, page);
   ARROW_ASSIGN_OR_RAISE(const ChunkEncoderPtr indices, MakeIndexChunks(dictionary->indices));
-  return WriteWithDictionary(levels, *indices, std::move(dictionary->block), page);
+  return WriteWithDictionary(levels, *indices, std::move(dictionary->block), options, page);
 }
 
 }  // namespace javelin::file

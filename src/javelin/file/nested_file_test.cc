@@ -54,7 +54,7 @@ class NestedFileTest : public ::testing::Test {
     const Schema schema = Schema::FromArrow(*arrow::schema({arrow::field("c", array->type())})).ValueOrDie();
     const LeafPath path = LeafPathsOf(schema.fields()[0]).ValueOrDie().at(0);
     const ValueShape shape = ShapeOf(*path.leaf.type).ValueOrDie();
-    return EncodeNestedPages(path, shape, {array->data()}, /*only_page=*/true, resources_.pool).ValueOrDie();
+    return EncodeNestedPages(path, shape, {array->data()}, /*only_page=*/true, {.pool = resources_.pool}).ValueOrDie();
   }
 
   Resources resources_ = TestResources();

@@ -10,24 +10,20 @@ namespace {
 class NestedPages {
  public:
   NestedPages(const LeafPath& path, const ValueShape& shape, const LeafRows& rows, bool only_page,
-              arrow::MemoryPool* pool)
-      : path_(path), shape_(shape), rows_(rows), only_page_(only_page), pool_(pool) {}
+              const PageOptions& options)
+      : path_(path), shape_(shape), rows_(rows), only_page_(only_page), options_(options) {}
 
   // Entries [first, end) of whole rows.
   arrow::Status Encode(const Slice& entries, uint64_t first_value) {
-    ARROW_ASSIGN_OR_RAISE(const LeafPage leaf, CutPage(path_, rows_, entries, first_value, only_page_, pool_));
+    ARROW_ASSIGN_OR_RAISE(const LeafPage leaf, CutPage(path_, rows_, entries, first_value, only_page_, options_.pool));
     EncodedPage page;
     page.num_rows = leaf.levels.num_rows;
     const LeafView view = leaf.View(shape_);
-    ARROW_ASSIGN_OR_RAISE(const bool done, EncodeValues(view, leaf.values, shape_, leaf.levels, page));
+    ARROW_ASSIGN_OR_RAISE(const bool done, EncodeValues(view, leaf.values, shape_, leaf.levels, options_, page));
     if (!done) {
       if (leaf.levels.num_rows > 1) return EncodeHalves(leaf.levels, entries, first_value);
       // A single row has more lists without items than a chunk has levels.
-      if (shape_.kind == ValueShape::Kind::kVariable) {
-        ARROW_RETURN_NOT_OK(EncodeFullZipVariable(view, leaf.levels, page));
-      } else {
-        ARROW_RETURN_NOT_OK(EncodeFullZipFixed(shape_, {leaf.values}, {&view, 1}, leaf.levels, page));
-      }
+      ARROW_RETURN_NOT_OK(EncodeOneByOne(view, leaf.values, shape_, leaf.levels, page));
     }
     pages_.push_back(std::move(page));
     return arrow::Status::OK();
@@ -53,7 +49,7 @@ class NestedPages {
   const ValueShape& shape_;
   const LeafRows& rows_;
   bool only_page_;
-  arrow::MemoryPool* pool_;
+  const PageOptions& options_;
   std::vector<EncodedPage> pages_;
 };
 
@@ -61,9 +57,9 @@ class NestedPages {
 
 arrow::Result<std::vector<EncodedPage>> EncodeNestedPages(const LeafPath& path, const ValueShape& shape,
                                                           const LeafPieces& pieces, bool only_page,
-                                                          arrow::MemoryPool* pool) {
-  ARROW_ASSIGN_OR_RAISE(const LeafRows rows, BuildLeafRows(path, pieces, pool));
-  NestedPages pages(path, shape, rows, only_page, pool);
+                                                          const PageOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(const LeafRows rows, BuildLeafRows(path, pieces, options.pool));
+  NestedPages pages(path, shape, rows, only_page, options);
   ARROW_RETURN_NOT_OK(pages.Encode({0, rows.def.size()}, 0));
   return pages.Take();
 }

@@ -54,7 +54,7 @@ uint64_t EncodedBuffer::size() const {
 
 EncodedBuffer OneBuffer(std::vector<uint8_t> bytes) { return {{arrow::Buffer::FromVector(std::move(bytes))}}; }
 
-arrow::Result<EncodedPage> EncodePage(const ValueShape& shape, const LeafPieces& pieces, arrow::MemoryPool* pool) {
+arrow::Result<EncodedPage> EncodePage(const ValueShape& shape, const LeafPieces& pieces, const PageOptions& options) {
   EncodedPage page;
   for (const auto& piece : pieces) page.num_rows += static_cast<uint64_t>(piece->length);
   if (IsLargeFixed(shape) && !AllNull(pieces)) {
@@ -63,29 +63,32 @@ arrow::Result<EncodedPage> EncodePage(const ValueShape& shape, const LeafPieces&
     ARROW_RETURN_NOT_OK(EncodeFullZipFixed(shape, pieces, views, FlatLevels(views), page));
     return page;
   }
-  ARROW_ASSIGN_OR_RAISE(auto data, Join(pieces, pool));
+  ARROW_ASSIGN_OR_RAISE(auto data, Join(pieces, options.pool));
   const LeafView view = ViewLeaf(*data, shape);
-  ARROW_ASSIGN_OR_RAISE(const bool done, EncodeValues(view, data, shape, FlatLevels({&view, 1}), page));
-  if (!done) return Internal("a page without lists has too many levels for its chunks");
+  const PageLevels levels = FlatLevels({&view, 1});
+  ARROW_ASSIGN_OR_RAISE(const bool done, EncodeValues(view, data, shape, levels, options, page));
+  if (!done) ARROW_RETURN_NOT_OK(EncodeOneByOne(view, data, shape, levels, page));
   return page;
 }
 
 arrow::Result<bool> EncodeValues(const LeafView& view, const std::shared_ptr<arrow::ArrayData>& owner,
-                                 const ValueShape& shape, const PageLevels& levels, EncodedPage& page) {
+                                 const ValueShape& shape, const PageLevels& levels, const PageOptions& options,
+                                 EncodedPage& page) {
   if (view.null_count == view.length) {
-    EncodeNoValues(levels, page);
+    EncodeNoValues(levels, options, page);
     return true;
   }
-  if (EncodeOneValue(view, shape, levels, page)) return true;
-  if (IsLargeFixed(shape)) {
-    ARROW_RETURN_NOT_OK(EncodeFullZipFixed(shape, {owner}, {&view, 1}, levels, page));
-    return true;
-  }
-  if (shape.kind == Kind::kVariable && HasLargeValue(view)) {
-    ARROW_RETURN_NOT_OK(EncodeFullZipVariable(view, levels, page));
-    return true;
-  }
-  return EncodeMiniBlock(view, shape, levels, page);
+  if (options.version >= FileVersion{2, 2} && EncodeOneValue(view, shape, levels, page)) return true;
+  if (!IsLargeFixed(shape) && !(shape.kind == Kind::kVariable && HasLargeValue(view)))
+    return EncodeMiniBlock(view, shape, levels, options, page);
+  ARROW_RETURN_NOT_OK(EncodeOneByOne(view, owner, shape, levels, page));
+  return true;
+}
+
+arrow::Status EncodeOneByOne(const LeafView& view, const std::shared_ptr<arrow::ArrayData>& owner,
+                             const ValueShape& shape, const PageLevels& levels, EncodedPage& page) {
+  if (shape.kind == Kind::kVariable) return EncodeFullZipVariable(view, levels, page);
+  return EncodeFullZipFixed(shape, {owner}, {&view, 1}, levels, page);
 }
 
 }  // namespace javelin::file

@@ -74,7 +74,7 @@ class PageTest : public ::testing::Test {
   }
 
   EncodedPage Encode(const std::shared_ptr<arrow::Array>& array) {
-    return EncodePage(ShapeOf(*array->type()).ValueOrDie(), {array->data()}, resources_.pool).ValueOrDie();
+    return EncodePage(ShapeOf(*array->type()).ValueOrDie(), {array->data()}, {.pool = resources_.pool}).ValueOrDie();
   }
 
   Resources resources_ = TestResources();

@@ -61,7 +61,7 @@ class StringPages : public ::testing::Test {
     EXPECT_TRUE(reader->Read(file.schema, reader->DefaultColumns(), rows / 3, rows / 2)
                     .ValueOrDie()
                     ->Equals(*batch->Slice(array->length() / 3, array->length() / 2)));
-    return EncodePage(ShapeOf(*array->type()).ValueOrDie(), {array->data()}, resources_.pool).ValueOrDie();
+    return EncodePage(ShapeOf(*array->type()).ValueOrDie(), {array->data()}, {.pool = resources_.pool}).ValueOrDie();
   }
 
   Resources resources_ = TestResources();
@@ -144,7 +144,7 @@ TEST_F(StringPages, BytesUnderNullsAreNotSampled) {
       arrow::binary(), kRows,
       {arrow::Buffer::FromVector(validity), arrow::Buffer::FromVector(offsets), arrow::Buffer::FromString(bytes)}));
   const EncodedPage page =
-      EncodePage(ShapeOf(*array->type()).ValueOrDie(), {array->data()}, resources_.pool).ValueOrDie();
+      EncodePage(ShapeOf(*array->type()).ValueOrDie(), {array->data()}, {.pool = resources_.pool}).ValueOrDie();
   EXPECT_TRUE(page.layout.mini_block_layout().value_compression().has_variable()) << page.layout.ShortDebugString();
   WrittenFile file = WriteFile(resources_, {OneColumn(array)}).ValueOrDie();
   auto reader = DataFileReader::Open(resources_, StoreOf(file.bytes), "f.lance").ValueOrDie();

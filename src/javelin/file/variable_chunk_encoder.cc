@@ -12,20 +12,17 @@ namespace {
 constexpr uint64_t kChunkBytes = 8u << 10;
 constexpr uint64_t kZstdChunkBytes = 32u << 10;
 constexpr uint64_t kMaxChunkValues = 4096;
+// Before 2.2 a chunk takes at most 32 KiB: room for levels, and for strings that FSST makes larger.
+constexpr uint64_t kMaxSmallChunkBytes = 12u << 10;
 // A form is tried on so many chunks.
 constexpr uint64_t kSampleChunks = 3;
 // Less than this is not worth a frame.
 constexpr uint64_t kMinCompressBytes = 512;
 
-// The power of two of values that come near a size from below.
-uint64_t ValuesFor(uint64_t chunk_bytes, uint64_t total_bytes, uint64_t num_values) {
-  const uint64_t mean = std::max<uint64_t>(total_bytes / num_values, 1);
-  return std::clamp<uint64_t>(std::bit_floor(chunk_bytes / mean), 2, kMaxChunkValues);
-}
-
 class VariableChunks final : public ChunkEncoder {
  public:
-  explicit VariableChunks(const LeafView& view) : view_(view) {}
+  VariableChunks(const LeafView& view, const PageOptions& options)
+      : view_(view), has_small_chunks_(options.version < FileVersion{2, 2}) {}
 
   // To be called first.
   arrow::Status Choose() {
@@ -40,16 +37,16 @@ class VariableChunks final : public ChunkEncoder {
     switch (form_) {
       case StringForm::kPlain:
         total_bytes_ = plain_bytes;
-        chunk_values_ = ValuesFor(kChunkBytes, plain_bytes, view_.length);
+        chunk_values_ = ValuesFor(kChunkBytes, plain_bytes);
         break;
       case StringForm::kFsst:
         fsst_ = std::move(trial.encoder);
         total_bytes_ = sizes.fsst;
-        chunk_values_ = ValuesFor(kChunkBytes, trial.bytes + offset_bytes, view_.length);
+        chunk_values_ = ValuesFor(kChunkBytes, trial.bytes + offset_bytes);
         break;
       case StringForm::kZstd:
         total_bytes_ = sizes.zstd;
-        chunk_values_ = ValuesFor(kZstdChunkBytes, plain_bytes, view_.length);
+        chunk_values_ = ValuesFor(kZstdChunkBytes, plain_bytes);
         break;
     }
     return arrow::Status::OK();
@@ -84,10 +81,30 @@ class VariableChunks final : public ChunkEncoder {
   }
 
  private:
+  // The power of two of values that come near a size from below, where all of them take `total_bytes`.
+  uint64_t ValuesFor(uint64_t chunk_bytes, uint64_t total_bytes) const {
+    const uint64_t mean = std::max<uint64_t>(total_bytes / view_.length, 1);
+    uint64_t values = std::clamp<uint64_t>(std::bit_floor(chunk_bytes / mean), 2, kMaxChunkValues);
+    while (has_small_chunks_ && values > 2 && LargestChunk(values) > kMaxSmallChunkBytes) values /= 2;
+    return values;
+  }
+
+  // Before encoding.
+  uint64_t LargestChunk(uint64_t chunk_values) const {
+    uint64_t largest = 0;
+    for (uint64_t first = 0; first < view_.length; first += chunk_values) {
+      const uint64_t end = std::min(first + chunk_values, view_.length);
+      uint64_t bytes = (end - first + 1) * view_.offset_bytes;
+      for (uint64_t i = first; i < end; ++i) bytes += view_.Value(i).size();
+      largest = std::max(largest, bytes);
+    }
+    return largest;
+  }
+
   // What the page would take in compressed chunks, by a sample of them; 0 if it is too small for that.
   arrow::Result<uint64_t> CompressedBytes(uint64_t plain_bytes) {
     if (plain_bytes < kMinCompressBytes) return 0;
-    const uint64_t values = ValuesFor(kZstdChunkBytes, plain_bytes, view_.length);
+    const uint64_t values = ValuesFor(kZstdChunkBytes, plain_bytes);
     const uint64_t num_chunks = (view_.length + values - 1) / values;
     const uint64_t step = std::max<uint64_t>(num_chunks / kSampleChunks, 1);
     uint64_t sampled = 0;
@@ -126,6 +143,7 @@ class VariableChunks final : public ChunkEncoder {
   }
 
   const LeafView& view_;
+  const bool has_small_chunks_;
   StringForm form_ = StringForm::kPlain;
   std::unique_ptr<const FsstEncoder> fsst_;
   uint64_t total_bytes_ = 0;
@@ -135,8 +153,8 @@ class VariableChunks final : public ChunkEncoder {
 
 }  // namespace
 
-arrow::Result<ChunkEncoderPtr> MakeVariableChunks(const LeafView& view) {
-  auto chunks = std::make_unique<VariableChunks>(view);
+arrow::Result<ChunkEncoderPtr> MakeVariableChunks(const LeafView& view, const PageOptions& options) {
+  auto chunks = std::make_unique<VariableChunks>(view, options);
   ARROW_RETURN_NOT_OK(chunks->Choose());
   return chunks;
 }
