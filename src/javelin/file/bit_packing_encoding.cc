@@ -38,6 +38,7 @@ arrow::Status AppendUnit(const uint8_t* packed, unsigned width, std::span<const 
 template <typename T>
 class InlineDecoder final : public MiniBlockDecoder, public BlockDecoder {
  public:
+  uint64_t MostBytes(uint64_t) const override { return sizeof(T) + kPackedUnit * sizeof(T); }
   arrow::Status Decode(std::span<const Bytes> buffers, uint64_t num_values, std::span<const Slice> slices,
                        DecodeContext&, ValueSink& out) const override {
     const Bytes chunk = buffers[0];
@@ -63,6 +64,10 @@ template <typename T>
 class OutOfLineDecoder final : public BlockDecoder {
  public:
   explicit OutOfLineDecoder(unsigned width) : width_(width) {}
+  uint64_t MostBytes(uint64_t num_values) const override {
+    const uint64_t tail = std::max<uint64_t>(PackedBytes(width_), num_values % kPackedUnit * sizeof(T));
+    return SaturatedSum(SaturatedProduct(num_values / kPackedUnit, PackedBytes(width_)), tail);
+  }
 
   arrow::Status Decode(Bytes block, uint64_t num_values, DecodeContext&, ValueSink& out) const override {
     // Units of no bytes at all must not multiply without end.

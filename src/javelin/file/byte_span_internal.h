@@ -43,6 +43,15 @@ inline uint64_t LoadUnsigned(const uint8_t* address, unsigned width) {
 inline constexpr uint64_t RoundUp(uint64_t value, uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
+// Sums and products that numbers of a file may make too large: then the largest number, which no check lets through.
+inline constexpr uint64_t SaturatedSum(uint64_t a, uint64_t b) {
+  uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? ~uint64_t{0} : sum;
+}
+inline constexpr uint64_t SaturatedProduct(uint64_t a, uint64_t b) {
+  uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? ~uint64_t{0} : product;
+}
 inline constexpr uint64_t BytesForBits(uint64_t bits) { return bits / 8 + (bits % 8 != 0); }
 
 inline bool GetBit(const uint8_t* bits, uint64_t index) { return bits[index / 8] >> (index % 8) & 1; }

@@ -9,6 +9,7 @@ namespace {
 class ByteStreamSplitDecoder final : public MiniBlockDecoder {
  public:
   explicit ByteStreamSplitDecoder(uint64_t width) : width_(width) {}
+  uint64_t MostBytes(uint64_t num_values) const override { return SaturatedProduct(num_values, width_); }
 
   arrow::Status Decode(std::span<const Bytes> buffers, uint64_t num_values, std::span<const Slice> slices,
                        DecodeContext&, ValueSink& out) const override {

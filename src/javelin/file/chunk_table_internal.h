@@ -22,7 +22,8 @@ class ChunkTable {
   uint64_t first_value(size_t chunk) const { return first_value_[chunk]; }
   uint64_t begin(size_t chunk) const { return first_byte_[chunk]; }
   uint64_t end(size_t chunk) const { return first_byte_[chunk + 1]; }
-  uint64_t memory_bytes() const { return (first_byte_.size() + first_value_.size()) * sizeof(uint64_t); }
+  // What the table of so many chunks takes.
+  static constexpr uint64_t MemoryOf(uint64_t num_chunks) { return (num_chunks + 1) * 2 * sizeof(uint64_t); }
   // The chunk that holds a value.
   size_t ChunkOf(uint64_t value) const;
 

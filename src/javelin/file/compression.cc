@@ -41,14 +41,30 @@ arrow::Result<Payload> SplitZstd(Bytes input) {
   return Payload{input.subspan(8), LoadAt<uint64_t>(input.data())};
 }
 
+arrow::Status CheckMost(uint64_t size, uint64_t most) {
+  if (size <= most) return arrow::Status::OK();
+  return Corruption("a compressed payload claims to hold {} bytes, its values take {} at most", size, most);
+}
+
 }  // namespace
 
-uint8_t* ScratchBuffer::Room(uint64_t size) {
-  if (size > capacity_ || bytes_ == nullptr) {
-    capacity_ = std::max<uint64_t>(size, 64);
-    bytes_.reset(new (std::nothrow) uint8_t[capacity_]);
-    if (bytes_ == nullptr) capacity_ = 0;
+arrow::Result<uint8_t*> ScratchBuffer::Room(uint64_t size) {
+  constexpr uint64_t kLeast = 64;
+  if (size <= capacity_ && bytes_ != nullptr) return bytes_.get();
+  // What is there goes first: its content is not needed, and the two would be held at once.
+  bytes_.reset();
+  capacity_ = 0;
+  reservation_ = MemoryReservation();
+  const uint64_t wanted = std::max(size, kLeast);
+  if (wanted > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    return OutOfMemory("{} bytes are too many to decompress at once", wanted);
+  if (budget_ != nullptr) {
+    ARROW_ASSIGN_OR_RAISE(
+        reservation_, MemoryReservation::Make(*budget_, static_cast<int64_t>(wanted), "decompressed column data"));
   }
+  bytes_.reset(new (std::nothrow) uint8_t[wanted]);
+  if (bytes_ == nullptr) return OutOfMemory("no memory for {} decompressed bytes", wanted);
+  capacity_ = wanted;
   return bytes_.get();
 }
 
@@ -60,7 +76,8 @@ struct Decompressor::Contexts {
 Decompressor::Decompressor() = default;
 Decompressor::~Decompressor() = default;
 
-arrow::Result<Bytes> Decompressor::Decompress(CompressionScheme scheme, Bytes input, ScratchBuffer& scratch) {
+arrow::Result<Bytes> Decompressor::Decompress(CompressionScheme scheme, Bytes input, ScratchBuffer& scratch,
+                                              uint64_t most) {
   if (scheme == CompressionScheme::kLz4) {
     if (input.size() < 4) return Corruption("an lz4 payload of {} bytes has no room for its size", input.size());
     uint64_t size = LoadAt<uint32_t>(input.data());
@@ -68,8 +85,8 @@ arrow::Result<Bytes> Decompressor::Decompress(CompressionScheme scheme, Bytes in
     if (size > body.size() * kLz4MaxRatio || size > LZ4_MAX_INPUT_SIZE || body.size() > LZ4_MAX_INPUT_SIZE) {
       return Corruption("an lz4 payload of {} bytes claims to hold {}", body.size(), size);
     }
-    uint8_t* target = scratch.Room(size);
-    if (target == nullptr) return OutOfMemory("no memory for {} decompressed bytes", size);
+    ARROW_RETURN_NOT_OK(CheckMost(size, most));
+    ARROW_ASSIGN_OR_RAISE(uint8_t* target, scratch.Room(size));
     int written = LZ4_decompress_safe(reinterpret_cast<const char*>(body.data()), reinterpret_cast<char*>(target),
                                       static_cast<int>(body.size()), static_cast<int>(size));
     if (written < 0 || static_cast<uint64_t>(written) != size)
@@ -80,10 +97,10 @@ arrow::Result<Bytes> Decompressor::Decompress(CompressionScheme scheme, Bytes in
   if (payload.size / kZstdBlockBytes > payload.body.size() / kZstdBlockMinInput) {
     return Corruption("a zstd payload of {} bytes claims to hold {}", payload.body.size(), payload.size);
   }
+  ARROW_RETURN_NOT_OK(CheckMost(payload.size, most));
   if (contexts_ == nullptr) contexts_ = std::make_unique<Contexts>();
-  uint8_t* target = scratch.Room(payload.size);
-  if (target == nullptr || contexts_->zstd == nullptr)
-    return OutOfMemory("no memory for {} decompressed bytes", payload.size);
+  if (contexts_->zstd == nullptr) return OutOfMemory("no memory for a zstd context");
+  ARROW_ASSIGN_OR_RAISE(uint8_t* target, scratch.Room(payload.size));
   size_t written = ZSTD_decompressDCtx(contexts_->zstd, target, payload.size, payload.body.data(), payload.body.size());
   if (ZSTD_isError(written) || written != payload.size) {
     return Corruption("a zstd payload does not decompress to {} bytes", payload.size);

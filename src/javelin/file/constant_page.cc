@@ -138,8 +138,9 @@ class ConstantScan final : public PageScan {
   // The levels of the wanted rows out of all of them. Returns how many values these have slots for.
   arrow::Result<uint64_t> PickLevels(DecodeContext& context, Levels& levels) const {
     size_t next = form_.value_buffer ? 1 : 0;
-    ValueSink rep(FixedShape(16), context.memory);
-    ValueSink def(FixedShape(16), context.memory);
+    SinkMemory memory(context.memory.pool(), context.memory.budget());
+    ValueSink rep(FixedShape(16), memory);
+    ValueSink def(FixedShape(16), memory);
     if (form_.rep) ARROW_RETURN_NOT_OK(DecodeStream(*form_.rep, ViewOf(bytes_[next++]), context, rep));
     if (form_.def) ARROW_RETURN_NOT_OK(DecodeStream(*form_.def, ViewOf(bytes_[next]), context, def));
     if (!form_.rep) {
@@ -150,12 +151,12 @@ class ConstantScan final : public PageScan {
       return TotalCount(rows_);
     }
     RowPicker picker(form_.layers, rows_, 0);
-    std::vector<Slice> values;
-    ARROW_RETURN_NOT_OK(
-        picker.Pick(AsLevels(rep.fixed_values()), AsLevels(def.fixed_values()), levels, values, nullptr).status());
+    ARROW_ASSIGN_OR_RAISE(
+        const RowPicker::Counts counts,
+        picker.Pick(AsLevels(rep.fixed_values()), AsLevels(def.fixed_values()), levels, nullptr, nullptr));
     if (picker.begun() != form_.num_rows)
       return Corruption("the levels of a page make {} rows, it has {}", picker.begun(), form_.num_rows);
-    return TotalCount(values);
+    return counts.wanted;
   }
 
   static arrow::Status DecodeStream(const LevelStream& stream, Bytes bytes, DecodeContext& context, ValueSink& out) {

@@ -110,6 +110,14 @@ std::vector<ByteRange> ParseTable(Bytes table) {
   return ranges;
 }
 
+// A message of two bytes can hold another that takes over a hundred in memory.
+constexpr uint64_t kParsedBytesPerByte = 128;
+
+arrow::Result<MemoryReservation> ReserveParsed(const Resources& resources, Bytes message) {
+  return MemoryReservation::Make(*resources.memory, static_cast<int64_t>(message.size() * kParsedBytesPerByte),
+                                 "file metadata");
+}
+
 template <typename Message>
 arrow::Status ParseMessage(Bytes bytes, std::string_view what, Message& message) {
   if (bytes.size() > static_cast<uint64_t>(std::numeric_limits<int>::max()) ||
@@ -196,7 +204,7 @@ class ColumnReader {
 class ContainerReader {
  public:
   ContainerReader(const Resources& resources, ObjectStore& store, const std::string& key, ObjectTail tail)
-      : tail_(tail), window_(resources, store, key, tail) {}
+      : resources_(resources), tail_(tail), window_(resources, store, key, tail) {}
 
   arrow::Result<Container> Read() {
     ARROW_ASSIGN_OR_RAISE(
@@ -233,6 +241,7 @@ class ContainerReader {
 
   arrow::Status ReadDescriptor(ByteRange range) {
     ARROW_ASSIGN_OR_RAISE(Bytes bytes, window_.View(range));
+    ARROW_ASSIGN_OR_RAISE(const MemoryReservation memory, ReserveParsed(resources_, bytes));
     lance::file::FileDescriptor descriptor;
     ARROW_RETURN_NOT_OK(ParseMessage(bytes, "the file descriptor", descriptor));
     std::map<std::string, std::string> metadata(descriptor.schema().metadata().begin(),
@@ -257,12 +266,14 @@ class ContainerReader {
     ARROW_RETURN_NOT_OK(window_.ExtendTo(first));
     for (uint32_t i = 0; i < footer_.num_columns; ++i) {
       ARROW_ASSIGN_OR_RAISE(Bytes bytes, window_.View(ranges[i]));
+      ARROW_ASSIGN_OR_RAISE(const MemoryReservation memory, ReserveParsed(resources_, bytes));
       ARROW_ASSIGN_OR_RAISE(ColumnMetadata column, ColumnReader(footer_.version, tail_.object_size, i).Read(bytes));
       container_.columns.push_back(std::move(column));
     }
     return arrow::Status::OK();
   }
 
+  const Resources& resources_;
   ObjectTail tail_;
   Window window_;
   Footer footer_;

@@ -1,6 +1,7 @@
 #include "javelin/file/data_file_reader.h"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <numeric>
 
@@ -45,6 +46,15 @@ std::vector<PagePart> SplitByPage(const std::vector<PageMetadata>& pages, std::s
   return parts;
 }
 
+// What a field takes in memory, its names and its Arrow type included; about.
+constexpr uint64_t kFieldBytes = 512;
+
+uint64_t NumFields(const std::vector<Field>& fields) {
+  uint64_t count = fields.size();
+  for (const Field& field : fields) count += NumFields(field.children);
+  return count;
+}
+
 // One column of one read: a leaf.
 struct ColumnRead {
   const Field* field = nullptr;  // the leaf's
@@ -81,7 +91,17 @@ class DataFileReaderImpl final : public DataFileReader {
       for (const PageMetadata& page : column.pages)
         metadata_bytes_ += sizeof(PageMetadata) + sizeof(KnownPage) + page.encoding.size();
     }
+    metadata_bytes_ += NumFields(container_.schema.fields()) * kFieldBytes;
     metadata_bytes_ += static_cast<uint64_t>(container_.tail_bytes->size());
+  }
+
+  // Once, before anything else.
+  arrow::Status ReserveMetadata() {
+    auto memory = MemoryReservation::Make(*environment_->resources.memory, static_cast<int64_t>(metadata_bytes_),
+                                          "file metadata");
+    if (!memory.ok()) return InFile(memory.status());
+    metadata_memory_ = std::move(*memory);
+    return arrow::Status::OK();
   }
 
   FileVersion version() const override { return container_.version; }
@@ -109,7 +129,8 @@ class DataFileReaderImpl final : public DataFileReader {
                                                         std::span<const Slice> rows);
   arrow::Result<std::shared_ptr<const PageReader>> GetPage(uint32_t column, size_t page, const ValueShape& shape,
                                                            const ColumnLayers& layers);
-  arrow::Status Fetch(std::span<ColumnRead* const> reads, Access access);
+  arrow::Status Fetch(std::span<ColumnRead* const> reads, Access access, std::vector<MemoryReservation>& held);
+  arrow::Result<MemoryReservation> ReserveBytes(const std::vector<ByteRange>& ranges) const;
   arrow::Result<std::vector<BufferPtr>> GetBytes(const std::vector<ByteRange>& ranges, Access access);
   arrow::Result<std::vector<BufferPtr>> GetBytesBeforeTail(const std::vector<ByteRange>& ranges, Access access);
   void Decode(std::span<ColumnRead* const> reads, uint64_t num_rows);
@@ -126,6 +147,7 @@ class DataFileReaderImpl final : public DataFileReader {
   const Container container_;
   const std::shared_ptr<BlockCache> blocks_;  // may be null
   uint64_t metadata_bytes_ = 0;
+  MemoryReservation metadata_memory_;
   std::vector<std::vector<KnownPage>> pages_;  // guarded by the environment's mutex
 };
 
@@ -269,8 +291,20 @@ arrow::Result<std::vector<BufferPtr>> DataFileReaderImpl::GetBytesBeforeTail(con
   return blocks_->GetRanges(store_, key_, container_.file_size, ranges, access);
 }
 
-// Rounds over all columns together, so that each round is one call.
-arrow::Status DataFileReaderImpl::Fetch(std::span<ColumnRead* const> reads, Access access) {
+// What a call to the store would bring; the tail is there already.
+arrow::Result<MemoryReservation> DataFileReaderImpl::ReserveBytes(const std::vector<ByteRange>& ranges) const {
+  uint64_t total = 0;
+  for (const ByteRange& range : ranges) {
+    if (range.offset < container_.tail.offset) total = SaturatedSum(total, range.length);
+  }
+  const auto most = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  return MemoryReservation::Make(*environment_->resources.memory, static_cast<int64_t>(std::min(total, most)),
+                                 "bytes of a data file");
+}
+
+// Rounds over all columns together, so that each round is one call. `held`: memory of the bytes that the reads got.
+arrow::Status DataFileReaderImpl::Fetch(std::span<ColumnRead* const> reads, Access access,
+                                        std::vector<MemoryReservation>& held) {
   for (int round = 0; round <= PageScan::kMaxRounds; ++round) {
     std::vector<ByteRange> ranges;
     for (ColumnRead* read : reads) {
@@ -282,6 +316,9 @@ arrow::Status DataFileReaderImpl::Fetch(std::span<ColumnRead* const> reads, Acce
       }
     }
     if (ranges.empty()) return arrow::Status::OK();
+    auto memory = ReserveBytes(ranges);
+    if (!memory.ok()) return InFile(memory.status());
+    held.push_back(std::move(*memory));
     auto bytes = GetBytes(ranges, access);
     if (!bytes.ok()) return InFile(bytes.status());
     auto next = std::make_move_iterator(bytes->begin());
@@ -355,7 +392,8 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::ReadRows(
     }
     fields.push_back(std::move(read));
   }
-  ARROW_RETURN_NOT_OK(Fetch(reads, access));
+  std::vector<MemoryReservation> held;
+  ARROW_RETURN_NOT_OK(Fetch(reads, access, held));
   Decode(reads, num_rows);
   arrow::ArrayVector arrays;
   for (FieldRead& field : fields) {
@@ -417,8 +455,10 @@ arrow::Result<std::shared_ptr<DataFileReader>> DataFileReader::Open(const Resour
     return WithField(WithContext(container.status(), fmt::format("data file {}", store->Describe(key))), "path", key);
   }
   auto environment = std::make_shared<PageEnvironment>(resources);
-  return std::make_shared<DataFileReaderImpl>(std::move(environment), std::move(store), std::move(key),
-                                              std::move(*container), std::move(blocks));
+  auto reader = std::make_shared<DataFileReaderImpl>(std::move(environment), std::move(store), std::move(key),
+                                                     std::move(*container), std::move(blocks));
+  ARROW_RETURN_NOT_OK(reader->ReserveMetadata());
+  return reader;
 }
 
 }  // namespace javelin::file

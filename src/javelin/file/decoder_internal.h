@@ -51,7 +51,7 @@ class ScratchLease {
  public:
   explicit ScratchLease(DecodeContext& context) : context_(context) {
     if (context_.idle_scratch.empty()) {
-      buffer_ = std::make_unique<ScratchBuffer>();
+      buffer_ = std::make_unique<ScratchBuffer>(context_.memory.budget());
     } else {
       buffer_ = std::move(context_.idle_scratch.back());
       context_.idle_scratch.pop_back();
@@ -74,6 +74,8 @@ class MiniBlockDecoder {
   virtual ~MiniBlockDecoder() = default;
   // Buffers that each chunk holds for the values.
   virtual size_t num_buffers() const { return 1; }
+  // The most bytes that the first buffer of a chunk of so many values has; kAnySize: their number does not say.
+  virtual uint64_t MostBytes(uint64_t num_values) const = 0;
   // Appends the slices (ascending, disjoint, within `num_values`) of a chunk to `out`.
   virtual arrow::Status Decode(std::span<const Bytes> buffers, uint64_t num_values, std::span<const Slice> slices,
                                DecodeContext& context, ValueSink& out) const = 0;
@@ -89,6 +91,8 @@ arrow::Result<MiniBlockDecoderPtr> MakeMiniBlockDecoder(const lance::encodings21
 class BlockDecoder {
  public:
   virtual ~BlockDecoder() = default;
+  // The most bytes that a block of so many values has; kAnySize: their number does not say.
+  virtual uint64_t MostBytes(uint64_t num_values) const = 0;
   virtual arrow::Status Decode(Bytes block, uint64_t num_values, DecodeContext& context, ValueSink& out) const = 0;
 };
 using BlockDecoderPtr = std::unique_ptr<const BlockDecoder>;

@@ -50,6 +50,13 @@ arrow::Result<FixedValueDecoderPtr> MakeFixedSizeListValue(const pb::FixedSizeLi
 
 // ---- shared by several encodings ----
 
+// Of values back to back. A writer may pad its buffers, as Arrow does.
+inline uint64_t MostFlatBytes(uint64_t num_values, uint64_t bits) {
+  constexpr uint64_t kPadding = 63;
+  const uint64_t bytes = bits == 1 ? BytesForBits(num_values) : SaturatedProduct(num_values, bits / 8);
+  return SaturatedSum(bytes, kPadding);
+}
+
 // Offsets of `count` values inside a mini-block buffer (checked: ascending, inside the buffer).
 struct VariableView {
   const uint8_t* offsets = nullptr;  // count + 1 of `width` bytes, relative to `bytes`

@@ -23,6 +23,7 @@ arrow::Status CheckList(const pb::FixedSizeList& encoding, const ValueShape& sha
 class NoItems final : public MiniBlockDecoder, public FixedValueDecoder {
  public:
   size_t num_buffers() const override { return 0; }
+  uint64_t MostBytes(uint64_t) const override { return 0; }
   arrow::Status Decode(std::span<const Bytes>, uint64_t, std::span<const Slice> slices, DecodeContext&,
                        ValueSink& out) const override {
     return out.AppendPlaceholders(TotalCount(slices));
@@ -40,6 +41,10 @@ class ListDecoder final : public MiniBlockDecoder {
       : dimension_(dimension), has_validity_(has_validity), items_(std::move(items)) {}
 
   size_t num_buffers() const override { return items_->num_buffers() + has_validity_; }
+  uint64_t MostBytes(uint64_t num_values) const override {
+    const uint64_t num_items = SaturatedProduct(num_values, dimension_);
+    return has_validity_ ? MostFlatBytes(num_items, 1) : items_->MostBytes(num_items);
+  }
 
   arrow::Status Decode(std::span<const Bytes> buffers, uint64_t num_values, std::span<const Slice> slices,
                        DecodeContext& context, ValueSink& out) const override {

@@ -16,6 +16,7 @@ arrow::Status CheckFlat(const pb::Flat& encoding, const ValueShape& shape) {
 class FlatDecoder final : public MiniBlockDecoder, public BlockDecoder {
  public:
   explicit FlatDecoder(uint64_t bits) : bits_(bits) {}
+  uint64_t MostBytes(uint64_t num_values) const override { return MostFlatBytes(num_values, bits_); }
 
   arrow::Status Decode(std::span<const Bytes> buffers, uint64_t num_values, std::span<const Slice> slices,
                        DecodeContext&, ValueSink& out) const override {

@@ -43,8 +43,7 @@ class Batches {
   uint64_t CodesOf(uint64_t first, uint64_t count) const { return view_.offset(first + count) - view_.offset(first); }
 
   arrow::Status AppendBatch(uint64_t first, uint64_t count, ValueSink& out) {
-    uint8_t* room = scratch_->Room(FsstTable::Capacity(CodesOf(first, count)));
-    if (room == nullptr) return OutOfMemory("no memory for {} decoded strings", count);
+    ARROW_ASSIGN_OR_RAISE(uint8_t* room, scratch_->Room(FsstTable::Capacity(CodesOf(first, count))));
     ends_.assign(1, 0);
     for (uint64_t i = first; i < first + count; ++i) {
       const size_t size = table_.Decode(view_.value(i), room + ends_.back());
@@ -63,6 +62,7 @@ class Batches {
 class FsstDecoder final : public MiniBlockDecoder {
  public:
   FsstDecoder(FsstTable table, unsigned width) : table_(table), width_(width) {}
+  uint64_t MostBytes(uint64_t) const override { return kAnySize; }
 
   arrow::Status Decode(std::span<const Bytes> buffers, uint64_t num_values, std::span<const Slice> slices,
                        DecodeContext& context, ValueSink& out) const override {

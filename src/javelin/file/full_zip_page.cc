@@ -161,9 +161,14 @@ class IndexedPage final : public PageReader {
     std::lock_guard lock(environment_->mutex);
     return kept_index_;
   }
+  // Without room for it in the budget it is read again the next time.
   void KeepIndex(BufferPtr index) const {
+    auto memory = MemoryReservation::Make(*environment_->resources.memory, index->size(), "the index of a page");
+    if (!memory.ok()) return;
     std::lock_guard lock(environment_->mutex);
-    if (kept_index_ == nullptr) environment_->kept_bytes += static_cast<uint64_t>(index->size());
+    if (kept_index_ != nullptr) return;
+    environment_->kept_bytes += static_cast<uint64_t>(index->size());
+    kept_memory_ = std::move(*memory);
     kept_index_ = std::move(index);
   }
 
@@ -235,6 +240,7 @@ class IndexedPage final : public PageReader {
   EntryDecoder decoder_;
   std::shared_ptr<PageEnvironment> environment_;
   mutable BufferPtr kept_index_;  // guarded by the environment's mutex
+  mutable MemoryReservation kept_memory_;
 };
 
 class IndexedScan final : public PageScan {

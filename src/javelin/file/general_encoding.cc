@@ -15,17 +15,22 @@ arrow::Result<CompressionScheme> SchemeOf(const pb::General& encoding) {
   }
 }
 
+// What a compressor makes of values that it cannot compress, its size in front included.
+uint64_t MostCompressed(uint64_t most) { return SaturatedSum(most, most / 128 + 256); }
+
 class GeneralDecoder final : public MiniBlockDecoder {
  public:
   GeneralDecoder(CompressionScheme scheme, MiniBlockDecoderPtr inner) : scheme_(scheme), inner_(std::move(inner)) {}
   size_t num_buffers() const override { return inner_->num_buffers(); }
+  uint64_t MostBytes(uint64_t num_values) const override { return MostCompressed(inner_->MostBytes(num_values)); }
 
   // Only the first buffer of a chunk is compressed.
   arrow::Status Decode(std::span<const Bytes> buffers, uint64_t num_values, std::span<const Slice> slices,
                        DecodeContext& context, ValueSink& out) const override {
     ScratchLease scratch(context);
     std::vector<Bytes> plain(buffers.begin(), buffers.end());
-    ARROW_ASSIGN_OR_RAISE(plain[0], context.decompressor.Decompress(scheme_, buffers[0], *scratch));
+    ARROW_ASSIGN_OR_RAISE(plain[0], context.decompressor.Decompress(scheme_, buffers[0], *scratch,
+                                                                    inner_->MostBytes(num_values)));
     return inner_->Decode(plain, num_values, slices, context, out);
   }
 
@@ -37,10 +42,12 @@ class GeneralDecoder final : public MiniBlockDecoder {
 class GeneralBlockDecoder final : public BlockDecoder {
  public:
   GeneralBlockDecoder(CompressionScheme scheme, BlockDecoderPtr inner) : scheme_(scheme), inner_(std::move(inner)) {}
+  uint64_t MostBytes(uint64_t num_values) const override { return MostCompressed(inner_->MostBytes(num_values)); }
 
   arrow::Status Decode(Bytes block, uint64_t num_values, DecodeContext& context, ValueSink& out) const override {
     ScratchLease scratch(context);
-    ARROW_ASSIGN_OR_RAISE(Bytes plain, context.decompressor.Decompress(scheme_, block, *scratch));
+    ARROW_ASSIGN_OR_RAISE(
+        Bytes plain, context.decompressor.Decompress(scheme_, block, *scratch, inner_->MostBytes(num_values)));
     return inner_->Decode(plain, num_values, context, out);
   }
 

@@ -17,6 +17,7 @@ constexpr uint64_t kReadWholeBytes = 16u << 10;
 
 // What a page keeps once it was read.
 struct Tables {
+  MemoryReservation memory;  // of chunks and rows; a dictionary has its own
   ChunkTable chunks;
   std::shared_ptr<const PageDictionary> dictionary;  // null if the page has none
   std::optional<RepetitionIndex> rows;               // of pages with lists
@@ -43,6 +44,11 @@ struct Form {
     if (dictionary) ranges.push_back(*dictionary);
     if (index) ranges.push_back(*index);
     return ranges;
+  }
+  // What the tables take once they are parsed.
+  uint64_t TableMemory() const {
+    const uint64_t chunks = table.length / word_bytes;
+    return ChunkTable::MemoryOf(chunks) + (index ? RepetitionIndex::MemoryOf(chunks) : 0);
   }
 };
 
@@ -78,6 +84,9 @@ class MiniBlockPage final : public PageReader {
   arrow::Result<TablesPtr> LoadTables(std::span<const BufferPtr> bytes) const {
     auto tables = std::make_shared<Tables>();
     ARROW_ASSIGN_OR_RAISE(
+        tables->memory, MemoryReservation::Make(*environment_->resources.memory,
+                                                static_cast<int64_t>(form_.TableMemory()), "tables of a page"));
+    ARROW_ASSIGN_OR_RAISE(
         tables->chunks, ChunkTable::Parse(ViewOf(bytes.front()), form_.word_bytes, form_.data.length, form_.num_items));
     if (form_.dictionary) {
       ARROW_ASSIGN_OR_RAISE(tables->dictionary,
@@ -90,9 +99,8 @@ class MiniBlockPage final : public PageReader {
     }
     std::lock_guard lock(environment_->mutex);
     if (tables_ != nullptr) return tables_;
-    environment_->kept_bytes += tables->chunks.memory_bytes();
+    environment_->kept_bytes += form_.TableMemory();
     if (tables->dictionary != nullptr) environment_->kept_bytes += tables->dictionary->memory_bytes();
-    if (tables->rows) environment_->kept_bytes += tables->rows->memory_bytes();
     tables_ = std::move(tables);
     return tables_;
   }
@@ -122,7 +130,8 @@ class MiniBlockPage final : public PageReader {
     if (decoders_.def != nullptr) {
       if (buffers.num_levels != num_values)
         return Corruption("a chunk has {} levels for {} values", buffers.num_levels, num_values);
-      ValueSink all(FixedShape(16), context.memory);
+      SinkMemory memory(context.memory.pool(), context.memory.budget());
+      ValueSink all(FixedShape(16), memory, num_values);
       ARROW_RETURN_NOT_OK(decoders_.def->Decode(buffers.def, num_values, context, all));
       const uint64_t count = TotalCount(rows);
       ARROW_ASSIGN_OR_RAISE(uint16_t* target, levels.def.Append(count));
@@ -142,20 +151,21 @@ class MiniBlockPage final : public PageReader {
     if (picker.begun() != tables.rows->rows_before(chunk))
       return Corruption("{} rows begin before chunk {}, its page says {}", picker.begun(), chunk,
                         tables.rows->rows_before(chunk));
-    ValueSink rep(FixedShape(16), context.memory);
+    SinkMemory memory(context.memory.pool(), context.memory.budget());
+    ValueSink rep(FixedShape(16), memory, buffers.num_levels);
     ARROW_RETURN_NOT_OK(decoders_.rep->Decode(buffers.rep, buffers.num_levels, context, rep));
-    ValueSink def(FixedShape(16), context.memory);
+    ValueSink def(FixedShape(16), memory, buffers.num_levels);
     if (decoders_.def != nullptr)
       ARROW_RETURN_NOT_OK(decoders_.def->Decode(buffers.def, buffers.num_levels, context, def));
     std::vector<Slice> wanted;
-    LevelBuffer value_levels(context.memory);
-    ARROW_ASSIGN_OR_RAISE(const uint64_t num_values, picker.Pick(AsLevels(rep), AsLevels(def), levels, wanted,
-                                                                 form_.dictionary ? &value_levels : nullptr));
-    if (num_values != tables.chunks.num_values(chunk))
+    LevelBuffer value_levels(memory);
+    ARROW_ASSIGN_OR_RAISE(const RowPicker::Counts counts, picker.Pick(AsLevels(rep), AsLevels(def), levels, &wanted,
+                                                                      form_.dictionary ? &value_levels : nullptr));
+    if (counts.values != tables.chunks.num_values(chunk))
       return Corruption("chunk {} has {} values, its levels make {}", chunk, tables.chunks.num_values(chunk),
-                        num_values);
+                        counts.values);
     if (wanted.empty()) return arrow::Status::OK();
-    return DecodeValues(tables, buffers, num_values, wanted, value_levels.levels(), context, out);
+    return DecodeValues(tables, buffers, counts.values, wanted, value_levels.levels(), context, out);
   }
 
  private:
@@ -169,7 +179,8 @@ class MiniBlockPage final : public PageReader {
                              std::span<const Slice> wanted, std::span<const uint16_t> levels, DecodeContext& context,
                              ValueSink& out) const {
     if (tables.dictionary == nullptr) return decoders_.values->Decode(buffers.values, num_values, wanted, context, out);
-    ValueSink indices(FixedShape(form_.index_bits), context.memory);
+    SinkMemory memory(context.memory.pool(), context.memory.budget());
+    ValueSink indices(FixedShape(form_.index_bits), memory, TotalCount(wanted));
     ARROW_RETURN_NOT_OK(decoders_.values->Decode(buffers.values, num_values, wanted, context, indices));
     return tables.dictionary->Append(indices.fixed_values(), form_.index_bits / 8, levels, out);
   }

@@ -168,11 +168,14 @@ TEST_F(NestedTest, RowsArePickedRunByRun) {
   LevelBuffer value_levels(memory_);
   std::vector<Slice> values;
   // Rows: 0 = [a, b], 1 = [c, | d], 2 = null, 3 = [e], 4 = [], 5 = [f]
-  EXPECT_EQ(picker.Pick(Numbers{1, 0, 1}, Numbers{0, 0, 0}, kept, values, &value_levels).ValueOrDie(), 3u);
+  EXPECT_EQ(picker.Pick(Numbers{1, 0, 1}, Numbers{0, 0, 0}, kept, &values, &value_levels).ValueOrDie().values, 3u);
   EXPECT_THAT(values, ElementsAre(Slice{2, 1}));
   EXPECT_EQ(picker.begun(), 2u);
   values.clear();
-  EXPECT_EQ(picker.Pick(Numbers{0, 1, 1, 1, 1}, Numbers{1, 2, 0, 3, 0}, kept, values, &value_levels).ValueOrDie(), 3u);
+  const RowPicker::Counts counts =
+      picker.Pick(Numbers{0, 1, 1, 1, 1}, Numbers{1, 2, 0, 3, 0}, kept, &values, &value_levels).ValueOrDie();
+  EXPECT_EQ(counts.values, 3u);
+  EXPECT_EQ(counts.wanted, 2u);
   EXPECT_THAT(values, ElementsAre(Slice{0, 2}));
   EXPECT_EQ(picker.begun(), 6u);
   const auto all = [](LevelBuffer& buffer) { return Numbers(buffer.levels().begin(), buffer.levels().end()); };

@@ -383,7 +383,7 @@ TEST_F(PageTest, FsstStringsOfAnySizeInOneChunk) {
 
 TEST(Compression, SizesAreNotBelieved) {
   Decompressor decompressor;
-  ScratchBuffer scratch;
+  ScratchBuffer scratch(nullptr);
   auto decompress = [&](CompressionScheme scheme, std::string bytes) {
     return decompressor.Decompress(scheme, AsBytes(bytes), scratch).status();
   };
@@ -396,7 +396,7 @@ TEST(Compression, SizesAreNotBelieved) {
 TEST(Compression, RoundTripAndBareFrames) {
   Compressor compressor;
   Decompressor decompressor;
-  ScratchBuffer scratch;
+  ScratchBuffer scratch(nullptr);
   for (auto scheme : {CompressionScheme::kLz4, CompressionScheme::kZstd}) {
     for (size_t size : {size_t{0}, size_t{1}, size_t{1000}, size_t{300'000}}) {
       const std::string plain(size, 'q');

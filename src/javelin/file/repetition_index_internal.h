@@ -20,7 +20,8 @@ class RepetitionIndex {
 
   // Rows that begin before a chunk, of which the last may go on in it.
   uint64_t rows_before(size_t chunk) const { return first_row_[chunk]; }
-  uint64_t memory_bytes() const { return first_row_.size() * sizeof(uint64_t) + goes_on_.size(); }
+  // What the index of so many chunks takes.
+  static constexpr uint64_t MemoryOf(uint64_t num_chunks) { return (num_chunks + 1) * (sizeof(uint64_t) + 1); }
   // The chunks that hold these rows of the page (not empty): first and count.
   Slice ChunksOf(const Slice& rows) const;
 

@@ -2,8 +2,20 @@
 
 namespace javelin::file {
 
-arrow::Result<uint64_t> RowPicker::Pick(std::span<const uint16_t> rep, std::span<const uint16_t> def, Levels& kept,
-                                        std::vector<Slice>& values, LevelBuffer* value_levels) {
+namespace {
+
+void AddOne(std::vector<Slice>& values, uint64_t index) {
+  if (!values.empty() && values.back().end() == index) {
+    ++values.back().count;
+  } else {
+    values.push_back({index, 1});
+  }
+}
+
+}  // namespace
+
+arrow::Result<RowPicker::Counts> RowPicker::Pick(std::span<const uint16_t> rep, std::span<const uint16_t> def,
+                                                 Levels& kept, std::vector<Slice>* values, LevelBuffer* value_levels) {
   ARROW_ASSIGN_OR_RAISE(uint16_t* rep_out, kept.rep.Append(rep.size()));
   uint16_t* def_out = nullptr;
   if (!def.empty()) {
@@ -14,8 +26,7 @@ arrow::Result<uint64_t> RowPicker::Pick(std::span<const uint16_t> rep, std::span
     ARROW_ASSIGN_OR_RAISE(value_out, value_levels->Append(rep.size()));
   }
   uint64_t num_kept = 0;
-  uint64_t num_values = 0;
-  uint64_t num_value_levels = 0;
+  Counts counts;
   bool wanted = false;
   const auto look_up = [&] {
     while (slice_ < rows_.size() && begun_ > 0 && rows_[slice_].end() < begun_) ++slice_;
@@ -34,20 +45,17 @@ arrow::Result<uint64_t> RowPicker::Pick(std::span<const uint16_t> rep, std::span
       if (def_out != nullptr) def_out[num_kept] = level;
       ++num_kept;
       if (has_value) {
-        if (value_out != nullptr) value_out[num_value_levels++] = level;
-        if (!values.empty() && values.back().end() == num_values) {
-          ++values.back().count;
-        } else {
-          values.push_back({num_values, 1});
-        }
+        if (value_out != nullptr) value_out[counts.wanted] = level;
+        if (values != nullptr) AddOne(*values, counts.values);
+        ++counts.wanted;
       }
     }
-    num_values += has_value;
+    counts.values += has_value;
   }
   kept.rep.Truncate(kept.rep.size() - rep.size() + num_kept);
   if (def_out != nullptr) kept.def.Truncate(kept.def.size() - rep.size() + num_kept);
-  if (value_out != nullptr) value_levels->Truncate(value_levels->size() - rep.size() + num_value_levels);
-  return num_values;
+  if (value_out != nullptr) value_levels->Truncate(value_levels->size() - rep.size() + counts.wanted);
+  return counts;
 }
 
 }  // namespace javelin::file

@@ -21,11 +21,16 @@ class RowPicker {
   RowPicker(const PageLayers& page, std::span<const Slice> rows, uint64_t before)
       : page_(page), rows_(rows), begun_(before) {}
 
+  // Values of the entries that went by, and how many of them belong to wanted rows.
+  struct Counts {
+    uint64_t values = 0;
+    uint64_t wanted = 0;
+  };
   // One of each per entry; `def` may be empty: all 0. Appends the entries of wanted rows to `kept`, which ones of their
-  // values those are to `values` (ascending, disjoint), and the definition levels of these to `value_levels`, if given.
-  // Returns how many values the entries have.
-  arrow::Result<uint64_t> Pick(std::span<const uint16_t> rep, std::span<const uint16_t> def, Levels& kept,
-                               std::vector<Slice>& values, LevelBuffer* value_levels);
+  // values those are to `values` (ascending, disjoint), and the definition levels of these to `value_levels`; the last
+  // two may be null.
+  arrow::Result<Counts> Pick(std::span<const uint16_t> rep, std::span<const uint16_t> def, Levels& kept,
+                             std::vector<Slice>* values, LevelBuffer* value_levels);
 
   // Rows that have begun so far.
   uint64_t begun() const { return begun_; }

@@ -10,6 +10,10 @@ template <typename T>
 class RleDecoder final : public MiniBlockDecoder, public BlockDecoder {
  public:
   size_t num_buffers() const override { return 2; }
+  // A run of its own for each value, and the size in front that a block has.
+  uint64_t MostBytes(uint64_t num_values) const override {
+    return SaturatedSum(SaturatedProduct(num_values, sizeof(T) + 1), sizeof(uint64_t));
+  }
 
   arrow::Status Decode(std::span<const Bytes> buffers, uint64_t num_values, std::span<const Slice> slices,
                        DecodeContext&, ValueSink& out) const override {

@@ -16,12 +16,6 @@ using Kind = ValueShape::Kind;
 // Arrow wants typed access to be aligned; 8 bytes serve every type we have (decimals are read bytewise).
 constexpr uint64_t kAlignment = 8;
 
-// A number too large to be satisfied where the product is.
-uint64_t SaturatedProduct(uint64_t a, uint64_t b) {
-  uint64_t product;
-  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<uint64_t>::max() : product;
-}
-
 bool IsAligned(const uint8_t* address) { return reinterpret_cast<uintptr_t>(address) % kAlignment == 0; }
 }  // namespace
 

@@ -24,6 +24,7 @@ class SinkMemory {
   SinkMemory(const SinkMemory&) = delete;
   SinkMemory& operator=(const SinkMemory&) = delete;
   arrow::MemoryPool* pool() const { return pool_; }
+  MemoryBudget* budget() const { return budget_; }  // may be null
   uint64_t bytes() const { return static_cast<uint64_t>(reserved_); }
   // Makes room for `size` bytes in all; the first time for `expected` if that is more, later at least doubling, so that
   // appending is cheap.

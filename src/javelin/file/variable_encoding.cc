@@ -32,6 +32,7 @@ arrow::Status CheckVariable(const pb::Variable& encoding, const ValueShape& shap
 class VariableDecoder final : public MiniBlockDecoder {
  public:
   explicit VariableDecoder(unsigned width) : width_(width) {}
+  uint64_t MostBytes(uint64_t) const override { return kAnySize; }
 
   arrow::Status Decode(std::span<const Bytes> buffers, uint64_t num_values, std::span<const Slice> slices,
                        DecodeContext&, ValueSink& out) const override {
@@ -47,6 +48,7 @@ class VariableDecoder final : public MiniBlockDecoder {
 // Width of the offsets, where the bytes start, offsets from 0, bytes.
 class VariableBlockDecoder final : public BlockDecoder {
  public:
+  uint64_t MostBytes(uint64_t) const override { return kAnySize; }
   arrow::Status Decode(Bytes block, uint64_t num_values, DecodeContext&, ValueSink& out) const override {
     if (block.size() < 4) return Corruption("a block of strings of {} bytes has no header", block.size());
     const uint32_t bits = LoadAt<uint32_t>(block.data());
