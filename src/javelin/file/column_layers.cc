@@ -3,6 +3,7 @@
 #include "lanceproto/encodings_v2_1.pb.h"
 
 #include "javelin/base/error.h"
+#include "javelin/file/byte_span_internal.h"
 
 namespace javelin::file {
 
@@ -32,7 +33,7 @@ arrow::Result<Kind> KindOfLayer(int number) {
 
 uint64_t PageRowsPerRow(const ColumnLayers& column) {
   uint64_t rows = 1;
-  for (const ColumnLayer& layer : column) rows *= layer.dimension;
+  for (const ColumnLayer& layer : column) rows = SaturatedProduct(rows, layer.dimension);
   return rows;
 }
 

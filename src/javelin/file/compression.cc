@@ -59,8 +59,8 @@ arrow::Result<uint8_t*> ScratchBuffer::Room(uint64_t size) {
   if (wanted > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
     return OutOfMemory("{} bytes are too many to decompress at once", wanted);
   if (budget_ != nullptr) {
-    ARROW_ASSIGN_OR_RAISE(
-        reservation_, MemoryReservation::Make(*budget_, static_cast<int64_t>(wanted), "decompressed column data"));
+    ARROW_ASSIGN_OR_RAISE(reservation_,
+                          MemoryReservation::Make(*budget_, static_cast<int64_t>(wanted), "decompressed column data"));
   }
   bytes_.reset(new (std::nothrow) uint8_t[wanted]);
   if (bytes_ == nullptr) return OutOfMemory("no memory for {} decompressed bytes", wanted);

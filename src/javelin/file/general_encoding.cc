@@ -29,8 +29,8 @@ class GeneralDecoder final : public MiniBlockDecoder {
                        DecodeContext& context, ValueSink& out) const override {
     ScratchLease scratch(context);
     std::vector<Bytes> plain(buffers.begin(), buffers.end());
-    ARROW_ASSIGN_OR_RAISE(plain[0], context.decompressor.Decompress(scheme_, buffers[0], *scratch,
-                                                                    inner_->MostBytes(num_values)));
+    ARROW_ASSIGN_OR_RAISE(
+        plain[0], context.decompressor.Decompress(scheme_, buffers[0], *scratch, inner_->MostBytes(num_values)));
     return inner_->Decode(plain, num_values, slices, context, out);
   }
 
@@ -46,8 +46,8 @@ class GeneralBlockDecoder final : public BlockDecoder {
 
   arrow::Status Decode(Bytes block, uint64_t num_values, DecodeContext& context, ValueSink& out) const override {
     ScratchLease scratch(context);
-    ARROW_ASSIGN_OR_RAISE(
-        Bytes plain, context.decompressor.Decompress(scheme_, block, *scratch, inner_->MostBytes(num_values)));
+    ARROW_ASSIGN_OR_RAISE(Bytes plain,
+                          context.decompressor.Decompress(scheme_, block, *scratch, inner_->MostBytes(num_values)));
     return inner_->Decode(plain, num_values, context, out);
   }
 

@@ -83,9 +83,9 @@ class MiniBlockPage final : public PageReader {
   // `bytes`: of Form::TableRanges().
   arrow::Result<TablesPtr> LoadTables(std::span<const BufferPtr> bytes) const {
     auto tables = std::make_shared<Tables>();
-    ARROW_ASSIGN_OR_RAISE(
-        tables->memory, MemoryReservation::Make(*environment_->resources.memory,
-                                                static_cast<int64_t>(form_.TableMemory()), "tables of a page"));
+    ARROW_ASSIGN_OR_RAISE(tables->memory,
+                          MemoryReservation::Make(*environment_->resources.memory,
+                                                  static_cast<int64_t>(form_.TableMemory()), "tables of a page"));
     ARROW_ASSIGN_OR_RAISE(
         tables->chunks, ChunkTable::Parse(ViewOf(bytes.front()), form_.word_bytes, form_.data.length, form_.num_items));
     if (form_.dictionary) {
