@@ -266,12 +266,13 @@ def test_encodings_the_peer_chooses(tool, tmp_path, version):
             assert encoding in text, (name, text)
 
 
-@pytest.mark.parametrize("version", ["2.1", "2.2"])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_compression_on_request(tool, tmp_path, version):
     generator = random.Random(SEED)
     n = 20000
     columns = {
         "text": pa.array([" ".join(generator.choice(WORDS) for _ in range(6)) for _ in range(n)]),
+        "text_with_nulls": pa.array([None if i % 3 == 0 else " ".join(generator.choice(WORDS) for _ in range(6)) for i in range(n)]),
         "long": pa.array([" ".join(generator.choice(WORDS) for _ in range(100)) for _ in range(n // 10)] * 10),
         "number": pa.array([i * 1000003 for i in range(n)], pa.int64()),
         "real": pa.array([i / 8 for i in range(n)], pa.float32()),
@@ -290,8 +291,11 @@ def test_compression_on_request(tool, tmp_path, version):
     assert all("ok" in answer for answer in answers), answers
     for name, table in tables.items():
         check_we_read(tool, tmp_path, tmp_path / f"{name}.lance", table)
-    text = ours(tool, "inspect", tmp_path / "zstd-on.lance")
-    assert "byteStreamSplit" in text and "general" in text
+    text = {scheme: ours(tool, "inspect", tmp_path / f"{scheme}-on.lance") for scheme in ["zstd", "lz4", "none", "fsst"]}
+    if version == "2.0":
+        assert all(f'"scheme": "{scheme}"' in text[scheme] for scheme in ["zstd", "lz4", "none"]) and "symbolTable" in text["fsst"]
+    else:
+        assert "byteStreamSplit" in text["zstd"] and "general" in text["zstd"]
 
 
 def odd(kind, values, metadata):

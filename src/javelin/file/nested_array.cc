@@ -27,7 +27,11 @@ unsigned OffsetBits(const arrow::DataType& type) {
 }
 
 arrow::Result<ValueShape> ShapeOfLeaf(const arrow::DataType& type) {
-  if (type.id() == Type::DICTIONARY) return ShapeOf(*static_cast<const arrow::DictionaryType&>(type).value_type());
+  if (type.id() == Type::DICTIONARY) {
+    ARROW_ASSIGN_OR_RAISE(ValueShape shape, ShapeOf(*static_cast<const arrow::DictionaryType&>(type).value_type()));
+    shape.in_dictionary = true;
+    return shape;
+  }
   if (type.id() != Type::STRUCT) return ShapeOf(type);
   if (type.num_fields() == 0) return ValueShape{};
   uint64_t bytes = 0;

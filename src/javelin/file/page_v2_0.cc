@@ -1,4 +1,6 @@
-// Pages of version 2.0 whose values have one width: Nullable over Flat or over fixed-size lists.
+// Pages of version 2.0 whose values have one width: Nullable over flat buffers or over fixed-size lists.
+#include <utility>
+
 #include "javelin/file/flat_v2_0_internal.h"
 
 namespace javelin::file {
@@ -89,13 +91,19 @@ class FixedScan final : public PageScan {
     }
     ARROW_ASSIGN_OR_RAISE(auto pieces, level.values->Pieces(slices, answers, context, *scratch));
     for (size_t i = 0; i < slices.size(); ++i) {
-      if (out.shape().bits == 1) {
-        ARROW_RETURN_NOT_OK(out.AppendBits(pieces[i].bytes, pieces[i].first_bit, slices[i].count));
-        continue;
-      }
-      ARROW_ASSIGN_OR_RAISE(uint8_t* target, out.AppendFixed(slices[i].count));
-      std::memcpy(target, pieces[i].bytes, slices[i].count * out.shape().bytes());
+      ARROW_RETURN_NOT_OK(AppendValues(pieces[i], slices[i].count, level.values->bits() / 8, out));
     }
+    return arrow::Status::OK();
+  }
+
+  static arrow::Status AppendValues(const FlatBuffer::Piece& piece, uint64_t count, uint64_t width, ValueSink& out) {
+    if (out.shape().kind == ValueShape::Kind::kVariable) {
+      for (uint64_t i = 0; i < count; ++i) ARROW_RETURN_NOT_OK(out.AppendValue({piece.bytes + i * width, width}));
+      return arrow::Status::OK();
+    }
+    if (out.shape().bits == 1) return out.AppendBits(piece.bytes, piece.first_bit, count);
+    ARROW_ASSIGN_OR_RAISE(uint8_t* target, out.AppendFixed(count));
+    std::memcpy(target, piece.bytes, count * width);
     return arrow::Status::OK();
   }
 
@@ -106,14 +114,6 @@ class FixedScan final : public PageScan {
 
 std::unique_ptr<PageScan> FixedPage::Scan(std::vector<Slice> rows) const {
   return std::make_unique<FixedScan>(*this, std::move(rows));
-}
-
-arrow::Status CheckCapacity(const FlatBuffer& buffer, uint64_t count) {
-  if (!buffer.compressed() && buffer.capacity() < count) {
-    return Corruption("a buffer of {} bytes cannot hold {} values of {} bits", buffer.range().length, count,
-                      buffer.bits());
-  }
-  return arrow::Status::OK();
 }
 
 class LevelParser {
@@ -131,10 +131,11 @@ class LevelParser {
  private:
   // Appends one level and moves on to its items, or to null at the end.
   arrow::Status ParseLevel(const Encoding*& encoding, const ValueShape*& shape, uint64_t& count) {
-    if (!encoding->has_nullable()) return NotSupported("values in encoding {} are not readable", NameOf(*encoding));
-    const pb20::Nullable& nullable = encoding->nullable();
-    encoding = nullptr;
+    const Encoding& values = *std::exchange(encoding, nullptr);
     Level level;
+    if (values.has_fixed_size_binary()) return ParseValues(values, std::move(level), encoding, shape, count);
+    if (!values.has_nullable()) return NotSupported("values in encoding {} are not readable", NameOf(values));
+    const pb20::Nullable& nullable = values.nullable();
     if (nullable.has_all_nulls()) {
       level.nulls = Level::Nulls::kAll;
       levels_.push_back(std::move(level));
@@ -146,7 +147,7 @@ class LevelParser {
       level.nulls = Level::Nulls::kSome;
       ARROW_ASSIGN_OR_RAISE(level.validity, ParseNoNullFlat(nullable.some_nulls().validity(), spec_.page));
       if (level.validity->bits() != 1) return Corruption("validity has {} bits per value", level.validity->bits());
-      ARROW_RETURN_NOT_OK(CheckCapacity(*level.validity, count));
+      ARROW_RETURN_NOT_OK(level.validity->MustHold(count));
     }
     return ParseValues(nullable.has_some_nulls() ? nullable.some_nulls().values() : nullable.no_nulls().values(),
                        std::move(level), encoding, shape, count);
@@ -166,13 +167,21 @@ class LevelParser {
       levels_.push_back(std::move(level));
       return arrow::Status::OK();
     }
-    if (!values.has_flat()) return NotSupported("values in encoding {} are not readable", NameOf(values));
-    ARROW_ASSIGN_OR_RAISE(level.values, FlatBuffer::Parse(values.flat(), spec_.page));
-    if (!shape->is_fixed(level.values->bits()))
+    const bool strings = values.has_fixed_size_binary();
+    ARROW_ASSIGN_OR_RAISE(level.values,
+                          strings ? ParseStrings(values.fixed_size_binary()) : FlatBuffer::Parse(values, spec_.page));
+    if (strings ? shape->kind != ValueShape::Kind::kVariable : !shape->is_fixed(level.values->bits()))
       return Corruption("values of {} bits stand for {}", level.values->bits(), ToString(*shape));
-    ARROW_RETURN_NOT_OK(CheckCapacity(*level.values, count));
+    ARROW_RETURN_NOT_OK(level.values->MustHold(count));
     levels_.push_back(std::move(level));
     return arrow::Status::OK();
+  }
+
+  // Strings of one length.
+  arrow::Result<FlatBuffer> ParseStrings(const pb20::FixedSizeBinary& encoding) const {
+    ARROW_ASSIGN_OR_RAISE(const FlatBuffer bytes, ParseNoNullFlat(encoding.bytes(), spec_.page));
+    if (encoding.byte_width() == 0) return NotSupported("strings of the one length 0 are not readable");
+    return bytes.AsValuesOf(uint64_t{encoding.byte_width()} * 8);
   }
 
   const PageSpec& spec_;
@@ -180,71 +189,6 @@ class LevelParser {
 };
 
 }  // namespace
-
-// ---- flat buffers ----
-
-arrow::Result<FlatBuffer> FlatBuffer::Parse(const pb20::Flat& encoding, const PageMetadata& page) {
-  if (encoding.buffer().buffer_type() != pb20::Buffer::PAGE)
-    return NotSupported("values outside their page are not readable");
-  const uint32_t index = encoding.buffer().buffer_index();
-  if (index >= page.buffers.size())
-    return Corruption("values lie in buffer {}, the page has {}", index, page.buffers.size());
-  FlatBuffer buffer;
-  buffer.bits_ = encoding.bits_per_value();
-  buffer.range_ = page.buffers[index];
-  // 2^32 bits are more than any value has.
-  if (buffer.bits_ == 0 || buffer.bits_ >> 32 != 0 || (buffer.bits_ != 1 && buffer.bits_ % 8 != 0)) {
-    return Corruption("values of {} bits do not exist", buffer.bits_);
-  }
-  const std::string& scheme = encoding.compression().scheme();
-  if (scheme == "zstd") {
-    buffer.scheme_ = CompressionScheme::kZstd;
-  } else if (scheme == "lz4") {
-    buffer.scheme_ = CompressionScheme::kLz4;
-  } else if (!scheme.empty()) {
-    return NotSupported("compression scheme '{}' is not known", scheme);
-  }
-  return buffer;
-}
-
-std::vector<ByteRange> FlatBuffer::Wanted(std::span<const Slice> slices) const {
-  if (compressed()) return {range_};
-  std::vector<ByteRange> ranges;
-  for (const Slice& slice : slices) {
-    const uint64_t begin = slice.first * bits_ / 8;
-    ranges.push_back({range_.offset + begin, BytesForBits(slice.end() * bits_) - begin});
-  }
-  return ranges;
-}
-
-arrow::Result<std::vector<FlatBuffer::Piece>> FlatBuffer::Pieces(std::span<const Slice> slices,
-                                                                 std::span<const BufferPtr> answers,
-                                                                 DecodeContext& context, ScratchBuffer& scratch) const {
-  std::vector<Piece> pieces;
-  if (!compressed()) {
-    for (size_t i = 0; i < slices.size(); ++i)
-      pieces.push_back({answers[i]->data(), bits_ == 1 ? slices[i].first % 8 : 0});
-    return pieces;
-  }
-  ARROW_ASSIGN_OR_RAISE(Bytes plain, context.decompressor.Decompress(*scheme_, ViewOf(answers[0]), scratch));
-  for (const Slice& slice : slices) {
-    if (slice.end() > plain.size() * 8 / bits_) {
-      return Corruption("a buffer of {} bytes cannot hold {} values of {} bits", plain.size(), slice.end(), bits_);
-    }
-    pieces.push_back({plain.data() + slice.first * bits_ / 8, bits_ == 1 ? slice.first % 8 : 0});
-  }
-  return pieces;
-}
-
-arrow::Result<FlatBuffer> ParseNoNullFlat(const Encoding& encoding, const PageMetadata& page) {
-  const Encoding* values = &encoding;
-  if (values->has_nullable()) {
-    if (!values->nullable().has_no_nulls()) return NotSupported("indices with nulls are not readable");
-    values = &values->nullable().no_nulls().values();
-  }
-  if (!values->has_flat()) return NotSupported("indices in encoding {} are not readable", NameOf(*values));
-  return FlatBuffer::Parse(values->flat(), page);
-}
 
 std::string NameOf(const Encoding& encoding) {
   switch (encoding.array_encoding_case()) {
@@ -275,6 +219,7 @@ arrow::Result<PageReaderPtr> MakeFixedPage20(const Encoding& encoding, const Pag
 
 arrow::Result<PageReaderPtr> MakeArrayEncodingPage(const Encoding& encoding, const PageSpec& spec) {
   if (encoding.has_binary()) return MakeBinaryPage20(encoding.binary(), spec);
+  if (encoding.has_fsst()) return MakeFsstPage20(encoding.fsst(), spec);
   if (encoding.has_dictionary()) return MakeDictionaryPage20(encoding.dictionary(), spec);
   return MakeFixedPage20(encoding, spec);
 }

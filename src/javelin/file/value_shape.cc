@@ -14,7 +14,10 @@ using arrow::Type;
 ValueShape FixedShape(uint64_t bits) { return {.kind = ValueShape::Kind::kFixed, .bits = bits}; }
 
 bool operator==(const ValueShape& left, const ValueShape& right) {
-  if (left.kind != right.kind || left.bits != right.bits || left.dimension != right.dimension) return false;
+  if (left.kind != right.kind || left.bits != right.bits || left.dimension != right.dimension ||
+      left.in_dictionary != right.in_dictionary) {
+    return false;
+  }
   return left.kind != ValueShape::Kind::kList || *left.item == *right.item;
 }
 

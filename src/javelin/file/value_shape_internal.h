@@ -21,6 +21,8 @@ struct ValueShape {
   uint64_t bits = 0;
   uint64_t dimension = 0;
   std::shared_ptr<const ValueShape> item;
+  // The column's type is a dictionary of such values; 2.0 counts the indices of one from 0, of others from 1.
+  bool in_dictionary = false;
 
   bool is_fixed(uint64_t width) const { return kind == Kind::kFixed && bits == width; }
   // Bytes of one fixed value; bits must be a multiple of 8.
