@@ -10,6 +10,8 @@
 #include "javelin/base/error.h"
 #include "javelin/file/container_internal.h"
 #include "javelin/file/nested_array_internal.h"
+#include "javelin/file/nested_scan_v2_0_internal.h"
+#include "javelin/file/page_parts_internal.h"
 #include "javelin/file/page_reader_internal.h"
 #include "javelin/file/pick_rows.h"
 #include "javelin/store/block_cache.h"
@@ -20,31 +22,11 @@ namespace {
 
 using Access = BlockCache::Access;
 
+// A scan of several pages that says itself where an error is.
+constexpr size_t kNoPage = SIZE_MAX;
+
 // Below this much output, handing columns to other threads costs more than it gains.
 constexpr uint64_t kParallelBytes = 1u << 20;
-
-// Splits slices of the file (ascending, disjoint) by page; slices of the result count from the page's first row.
-struct PagePart {
-  size_t page = 0;
-  std::vector<Slice> rows;
-};
-std::vector<PagePart> SplitByPage(const std::vector<PageMetadata>& pages, std::span<const Slice> rows) {
-  std::vector<PagePart> parts;
-  size_t page = 0;
-  for (const Slice& slice : rows) {
-    for (uint64_t first = slice.first; first < slice.end();) {
-      auto after =
-          std::upper_bound(pages.begin() + static_cast<ptrdiff_t>(page), pages.end(), first,
-                           [](uint64_t row, const PageMetadata& candidate) { return row < candidate.first_row; });
-      page = static_cast<size_t>(after - pages.begin()) - 1;
-      const uint64_t end = std::min(slice.end(), pages[page].first_row + pages[page].num_rows);
-      if (parts.empty() || parts.back().page != page) parts.push_back({page, {}});
-      parts.back().rows.push_back({first - pages[page].first_row, end - first});
-      first = end;
-    }
-  }
-  return parts;
-}
 
 // What a field takes in memory, its names and its Arrow type included; about.
 constexpr uint64_t kFieldBytes = 512;
@@ -125,8 +107,10 @@ class DataFileReaderImpl final : public DataFileReader {
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(const Schema& projection, const ColumnOfField& columns,
                                                               std::span<const Slice> rows, Access access);
   arrow::Result<FieldRead> PlanField(const Field& field, const ColumnOfField& columns, std::span<const Slice> rows);
-  arrow::Result<std::unique_ptr<ColumnRead>> PlanColumn(const LeafColumn& leaf, uint32_t column,
-                                                        std::span<const Slice> rows);
+  arrow::Result<std::unique_ptr<ColumnRead>> PlanColumn(const LeafColumn& leaf, const ColumnOfField& columns,
+                                                        uint32_t column, std::span<const Slice> rows);
+  arrow::Result<std::unique_ptr<PageScan>> PlanNested20(const LeafColumn& leaf, const ColumnOfField& columns,
+                                                        uint32_t column, std::span<const Slice> rows);
   arrow::Result<std::shared_ptr<const PageReader>> GetPage(uint32_t column, size_t page, const ValueShape& shape,
                                                            const ColumnLayers& layers);
   arrow::Status Fetch(std::span<ColumnRead* const> reads, Access access, std::vector<MemoryReservation>& held);
@@ -163,6 +147,7 @@ arrow::Status DataFileReaderImpl::InColumn(const arrow::Status& status, const Fi
 }
 
 arrow::Status DataFileReaderImpl::InPage(const arrow::Status& status, const ColumnRead& read, size_t page) const {
+  if (page == kNoPage) return InColumn(status, *read.field, read.column);
   const arrow::Status located = InColumn(WithContext(status, fmt::format("page {}", page)), *read.field, read.column);
   return WithField(located, "page", std::to_string(page));
 }
@@ -200,7 +185,25 @@ arrow::Result<std::shared_ptr<const PageReader>> DataFileReaderImpl::GetPage(uin
   return reader;
 }
 
-arrow::Result<std::unique_ptr<ColumnRead>> DataFileReaderImpl::PlanColumn(const LeafColumn& leaf, uint32_t column,
+// A leaf of version 2.0 with structs or lists around it, which have columns of their own.
+arrow::Result<std::unique_ptr<PageScan>> DataFileReaderImpl::PlanNested20(const LeafColumn& leaf,
+                                                                          const ColumnOfField& columns, uint32_t column,
+                                                                          std::span<const Slice> rows) {
+  NestedLeaf20 nested{.values = &container_.columns[column], .layers = leaf.layers};
+  for (const Field* list : leaf.lists) {
+    const auto found = columns.find(list->id);
+    if (found == columns.end() || found->second >= container_.columns.size())
+      return Corruption("the file has no column of its list '{}'", list->name);
+    nested.lists.push_back(&container_.columns[found->second]);
+  }
+  nested.page = [this, column, shape = leaf.shape, layers = leaf.layers](size_t page) {
+    return GetPage(column, page, shape, layers);
+  };
+  return ScanNested20(std::move(nested), {rows.begin(), rows.end()}, container_.num_rows);
+}
+
+arrow::Result<std::unique_ptr<ColumnRead>> DataFileReaderImpl::PlanColumn(const LeafColumn& leaf,
+                                                                          const ColumnOfField& columns, uint32_t column,
                                                                           std::span<const Slice> rows) {
   const Field& field = *leaf.field;
   auto refuse = [&](const arrow::Status& status) { return InColumn(status, field, column); };
@@ -210,23 +213,29 @@ arrow::Result<std::unique_ptr<ColumnRead>> DataFileReaderImpl::PlanColumn(const 
   const ColumnMetadata& metadata = container_.columns[column];
   if (!metadata.plain_values)
     return refuse(NotSupported("columns of blobs or with an index of their own are not readable{}", kNameTheOthers));
+  auto read = std::make_unique<ColumnRead>();
+  read->field = &field;
+  read->column = column;
+  read->memory = std::make_unique<SinkMemory>(environment_->resources.pool, environment_->resources.memory.get());
   const uint64_t scale = PageRowsPerRow(leaf.layers);
+  read->sink = std::make_unique<LeafSink>(leaf.shape, leaf.layers, *read->memory, TotalCount(rows) * scale);
+  if (container_.version == FileVersion{2, 0} && leaf.layers.size() > 1) {
+    auto scan = PlanNested20(leaf, columns, column, rows);
+    if (!scan.ok()) return refuse(scan.status());
+    read->parts.push_back({kNoPage, nullptr, *std::move(scan)});
+    return read;
+  }
   if (metadata.num_rows / scale != container_.num_rows || metadata.num_rows % scale != 0) {
     return refuse(Corruption("its pages hold {} rows, the file has {}", metadata.num_rows, container_.num_rows));
   }
   std::vector<Slice> page_rows(rows.begin(), rows.end());
   for (Slice& slice : page_rows) slice = {slice.first * scale, slice.count * scale};
-  auto read = std::make_unique<ColumnRead>();
-  read->field = &field;
-  read->column = column;
   for (PagePart& part : SplitByPage(metadata.pages, page_rows)) {
     auto reader = GetPage(column, part.page, leaf.shape, leaf.layers);
     if (!reader.ok()) return InPage(reader.status(), *read, part.page);
     auto scan = (*reader)->Scan(std::move(part.rows));
     read->parts.push_back({part.page, *reader, std::move(scan)});
   }
-  read->memory = std::make_unique<SinkMemory>(environment_->resources.pool, environment_->resources.memory.get());
-  read->sink = std::make_unique<LeafSink>(leaf.shape, leaf.layers, *read->memory, TotalCount(page_rows));
   return read;
 }
 
@@ -234,8 +243,10 @@ arrow::Result<FieldRead> DataFileReaderImpl::PlanField(const Field& field, const
                                                        std::span<const Slice> rows) {
   FieldRead read{&field, {}};
   auto leaves = LeafColumnsOf(field);
-  if (leaves.ok() && container_.version == FileVersion{2, 0} && !IsLeafColumn(field))
-    leaves = NotSupported("columns of type {} are not readable from files of version 2.0", field.type->ToString());
+  // They are one column, which not even the writer of such files reads.
+  const auto cut = [](const LeafColumn& leaf) { return PageRowsPerRow(leaf.layers) > 1; };
+  if (leaves.ok() && container_.version == FileVersion{2, 0} && std::any_of(leaves->begin(), leaves->end(), cut))
+    leaves = NotSupported("fixed-size lists of structs are not readable from files of version 2.0");
   if (!leaves.ok()) {
     const auto found = columns.find(field.id);
     return InColumn(WithContext(leaves.status(), fmt::format("not readable{}", kNameTheOthers)), field,
@@ -245,7 +256,7 @@ arrow::Result<FieldRead> DataFileReaderImpl::PlanField(const Field& field, const
     const auto found = columns.find(leaf.field->id);
     std::unique_ptr<ColumnRead> column;
     if (found != columns.end()) {
-      ARROW_ASSIGN_OR_RAISE(column, PlanColumn(leaf, found->second, rows));
+      ARROW_ASSIGN_OR_RAISE(column, PlanColumn(leaf, columns, found->second, rows));
     }
     read.leaves.push_back(std::move(column));
   }

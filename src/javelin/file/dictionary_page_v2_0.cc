@@ -148,9 +148,8 @@ arrow::Result<PageReaderPtr> MakeItems(const Encoding& encoding, uint64_t num_it
 }  // namespace
 
 arrow::Result<PageReaderPtr> MakeDictionaryPage20(const pb20::Dictionary& encoding, const PageSpec& spec) {
-  Form form{.shape = spec.shape,
-            .num_items = encoding.num_dictionary_items(),
-            .null_is_zero = !spec.shape.in_dictionary};
+  Form form{
+      .shape = spec.shape, .num_items = encoding.num_dictionary_items(), .null_is_zero = !spec.shape.in_dictionary};
   ARROW_ASSIGN_OR_RAISE(form.indices, ParseNoNullFlat(encoding.indices(), spec.page));
   const uint64_t bits = form.indices.bits();
   if (bits != 8 && bits != 16 && bits != 32 && bits != 64) return Corruption("dictionary indices have {} bits", bits);

@@ -143,6 +143,23 @@ arrow::Result<uint64_t> LeafSink::CloseLists(size_t index, const PageLayers::Lay
   return kept;
 }
 
+arrow::Status LeafSink::AppendValidSlots(size_t depth, uint64_t count) {
+  Layer& layer = *layers_[layers_.size() - 1 - depth];
+  layer.length += count;
+  return layer.validity.AppendValid(count);
+}
+
+arrow::Status LeafSink::AppendList(size_t depth, bool valid, uint64_t num_items) {
+  const size_t index = layers_.size() - 1 - depth;
+  Layer& lists = *layers_[index];
+  ARROW_RETURN_NOT_OK(AppendOffset(lists, column_[index].offset_bits, lists.num_children));
+  ARROW_RETURN_NOT_OK(valid ? lists.validity.AppendValid(1) : lists.validity.AppendNull(1));
+  ++lists.length;
+  if (__builtin_add_overflow(lists.num_children, num_items, &lists.num_children))
+    return Corruption("lists hold more than 2^64 items");
+  return arrow::Status::OK();
+}
+
 arrow::Status LeafSink::AppendOffset(Layer& layer, unsigned bits, uint64_t offset) const {
   if (bits == 32 && offset > static_cast<uint64_t>(std::numeric_limits<int32_t>::max()))
     return InvalidInput("the rows asked for hold more than 2^31 items in one list column; read fewer rows at once");

@@ -54,6 +54,11 @@ class LeafSink {
   // other than `num_rows` rows.
   arrow::Status AppendRows(const PageLayers& page, Levels levels, uint64_t num_rows);
 
+  // The same for version 2.0, which has no levels: slots that are all valid, or a list of so many items. `depth` as in
+  // layer().
+  arrow::Status AppendValidSlots(size_t depth, uint64_t count);
+  arrow::Status AppendList(size_t depth, bool valid, uint64_t num_items);
+
   // What a layer holds: slots, or lists. Counted from the outside, 0 = the top-level field; not for the leaf.
   struct Layer {
     Layer(SinkMemory& memory, uint64_t expected) : validity(memory, expected) {}

@@ -76,8 +76,7 @@ Field FieldOf(const std::shared_ptr<arrow::DataType>& type) {
 
 arrow::Status ReadWith(int64_t limit, const CraftedPage& page, const std::shared_ptr<arrow::DataType>& type) {
   const Resources resources = TestResources(limit);
-  const arrow::Status status =
-      ReadCraftedPage(resources, page, FieldOf(type), {{0, page.num_rows}}).status();
+  const arrow::Status status = ReadCraftedPage(resources, page, FieldOf(type), {{0, page.num_rows}}).status();
   EXPECT_EQ(resources.memory->used(), 0);
   return status;
 }
@@ -270,8 +269,7 @@ TEST_F(FileMemory, WhatAReaderKeepsIsCountedUntilItGoes) {
 
 TEST_F(FileMemory, ABombNamesFileColumnAndPage) {
   const WrittenFile file =
-      WriteFile(resources_, {OneColumn(RandomColumns(1).Make(arrow::utf8(), 100'000, 0, Spread::kSmall))})
-          .ValueOrDie();
+      WriteFile(resources_, {OneColumn(RandomColumns(1).Make(arrow::utf8(), 100'000, 0, Spread::kSmall))}).ValueOrDie();
   auto reader = DataFileReader::Open(resources_, StoreOf(file.bytes), "f.lance").ValueOrDie();
   const int64_t needed = resources_.memory->used() + static_cast<int64_t>(file.bytes.size());
   const arrow::Status status = ReadAll(needed, file);

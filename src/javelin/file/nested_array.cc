@@ -44,25 +44,32 @@ arrow::Result<ValueShape> ShapeOfLeaf(const arrow::DataType& type) {
   return FixedShape(bytes * 8);
 }
 
-arrow::Status CollectLeaves(const Field& field, std::vector<ColumnLayer>& around, std::vector<LeafColumn>& leaves) {
+// What lies around a leaf, the outermost first.
+struct Around {
+  std::vector<ColumnLayer> layers;
+  std::vector<const Field*> lists;
+};
+
+arrow::Status CollectLeaves(const Field& field, Around& around, std::vector<LeafColumn>& leaves) {
   if (IsLeafColumn(field)) {
     ARROW_ASSIGN_OR_RAISE(ValueShape shape, ShapeOfLeaf(*field.type));
-    LeafColumn leaf{&field, std::move(shape), {ColumnLayer{}}};
-    leaf.layers.insert(leaf.layers.end(), around.rbegin(), around.rend());
+    LeafColumn leaf{&field, std::move(shape), {ColumnLayer{}}, around.lists};
+    leaf.layers.insert(leaf.layers.end(), around.layers.rbegin(), around.layers.rend());
     leaves.push_back(std::move(leaf));
     return arrow::Status::OK();
   }
   const bool fixed = field.type->id() == Type::FIXED_SIZE_LIST;
-  const bool in_lists =
-      std::any_of(around.begin(), around.end(), [](const ColumnLayer& layer) { return layer.is_list; });
+  const bool in_lists = !around.lists.empty();
   const unsigned bits = OffsetBits(*field.type);
   if ((bits == 0 && field.type->id() != Type::STRUCT && !fixed) || (fixed && in_lists))
     return NotSupported("columns of type {}{} are not readable", field.type->ToString(), in_lists ? " in lists" : "");
   const auto dimension = fixed ? static_cast<const arrow::FixedSizeListType&>(*field.type).list_size() : 1;
   if (dimension < 1) return NotSupported("columns of type {} are not readable", field.type->ToString());
-  around.push_back({.is_list = bits != 0, .offset_bits = bits, .dimension = static_cast<uint64_t>(dimension)});
+  around.layers.push_back({.is_list = bits != 0, .offset_bits = bits, .dimension = static_cast<uint64_t>(dimension)});
+  if (bits != 0) around.lists.push_back(&field);
   for (const Field& child : field.children) ARROW_RETURN_NOT_OK(CollectLeaves(child, around, leaves));
-  around.pop_back();
+  around.layers.pop_back();
+  if (bits != 0) around.lists.pop_back();
   return arrow::Status::OK();
 }
 
@@ -235,7 +242,7 @@ class Assembly {
 
 arrow::Result<std::vector<LeafColumn>> LeafColumnsOf(const Field& field) {
   std::vector<LeafColumn> leaves;
-  std::vector<ColumnLayer> around;
+  Around around;
   ARROW_RETURN_NOT_OK(CollectLeaves(field, around, leaves));
   return leaves;
 }

@@ -18,6 +18,7 @@ struct LeafColumn {
   const Field* field = nullptr;
   ValueShape shape;  // of what is stored; a dictionary is stored as its values, a packed struct as its bytes
   ColumnLayers layers;
+  std::vector<const Field*> lists;  // the lists and maps around it, the outermost first
 };
 
 // The leaves of a field in file order. NotSupported: a kind of nesting that is not read.

@@ -57,7 +57,9 @@ class DecompressorLease {
 // One thread at a time.
 class PageScan {
  public:
-  static constexpr int kMaxRounds = 3;
+  static constexpr int kMaxLists = 32;
+  // Those of a page, and in 2.0 one for each list around its column.
+  static constexpr int kMaxRounds = 3 + kMaxLists;
   virtual ~PageScan() = default;
   // Absolute ranges of the file, none of them empty.
   virtual arrow::Result<std::vector<ByteRange>> Wanted() = 0;

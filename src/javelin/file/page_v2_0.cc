@@ -134,6 +134,11 @@ class LevelParser {
     const Encoding& values = *std::exchange(encoding, nullptr);
     Level level;
     if (values.has_fixed_size_binary()) return ParseValues(values, std::move(level), encoding, shape, count);
+    if (values.has_struct_() && shape->kind == ValueShape::Kind::kNull) {  // a struct without fields
+      level.nulls = Level::Nulls::kAll;
+      levels_.push_back(std::move(level));
+      return arrow::Status::OK();
+    }
     if (!values.has_nullable()) return NotSupported("values in encoding {} are not readable", NameOf(values));
     const pb20::Nullable& nullable = values.nullable();
     if (nullable.has_all_nulls()) {

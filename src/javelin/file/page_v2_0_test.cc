@@ -190,8 +190,9 @@ TEST_F(PageV20Test, Dictionaries) {
   ExpectPage(Dictionary(Flat(8, 0), Binary(1, 2, 4), 3), {Raw<uint8_t>({1, 2, 0, 3, 1}), ends, "abc"},
              Strings({"a", "b", std::nullopt, "c", "a"}));
   // Of a dictionary column: counted from 0, a null is an item.
-  ExpectPage(Dictionary(Flat(16, 0), Binary(1, 2, 4), 3), {Raw<uint16_t>({1, 2, 0, 0}), Raw<uint64_t>({1, 5, 3}), "abc"},
-             Strings({std::nullopt, "bc", "a", "a"}), /*in_dictionary=*/true);
+  ExpectPage(Dictionary(Flat(16, 0), Binary(1, 2, 4), 3),
+             {Raw<uint16_t>({1, 2, 0, 0}), Raw<uint64_t>({1, 5, 3}), "abc"}, Strings({std::nullopt, "bc", "a", "a"}),
+             /*in_dictionary=*/true);
   ExpectPage(Dictionary(Flat(8, 1), SomeNulls(Flat(64, 2)), 3),
              {"\x05", Raw<uint8_t>({2, 1, 0, 0}), Raw<int64_t>({7, 8, 9})},
              Array<arrow::Int64Builder>(std::vector<std::optional<int64_t>>{9, std::nullopt, 7, 7}), true);
@@ -225,10 +226,10 @@ TEST_F(PageV20Test, OddDictionariesAreRefused) {
 TEST_F(PageV20Test, CompressedStringsMustHoldTheirEnds) {
   const std::string text(1000, 'x');
   std::vector<uint8_t> bytes;
-  ASSERT_TRUE(Compressor()
-                  .Compress(CompressionScheme::kZstd, 3, {reinterpret_cast<const uint8_t*>(text.data()), text.size()},
-                            bytes)
-                  .ok());
+  ASSERT_TRUE(
+      Compressor()
+          .Compress(CompressionScheme::kZstd, 3, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}, bytes)
+          .ok());
   const std::string encoding =
       "binary { indices { " + Flat(64, 0) +
       " } bytes { flat { bits_per_value: 8 buffer { buffer_index: 1 } compression { scheme: 'zstd' } } } "
