@@ -21,6 +21,7 @@ pytestmark = pytest.mark.interop
 
 HERE = pathlib.Path(__file__).resolve().parent
 VERSIONS = ["2.0", "2.1", "2.2"]
+WRITTEN = ["2.0", "2.1", "2.2"]
 SIZES = [1, 3, 1024, 5000]
 SEED = int(os.environ.get("JAVELIN_SEED", "20260101"))
 
@@ -337,25 +338,27 @@ def check_both_read(tool, files):
         expect_equal(load(job["arrow"]), expected, job)
 
 
+@pytest.mark.parametrize("version", WRITTEN)
 @pytest.mark.parametrize("page_bytes", [8 << 20, 20000, 700])
-def test_our_files_in_the_peer(tool, tmp_path, page_bytes):
+def test_our_files_in_the_peer(tool, tmp_path, page_bytes, version):
     files = {}
     for length in SIZES:
-        table = Columns(f"{SEED}/ours/{page_bytes}/{length}").table(length)
+        table = Columns(f"{SEED}/ours/{version}/{page_bytes}/{length}").table(length)
         path = tmp_path / f"{length}.lance"
         save(table, tmp_path / "in.arrow", chunk=max(1, length // 3))
-        result = ours(tool, "write", tmp_path / "in.arrow", path, "--page-bytes", page_bytes)
+        result = ours(tool, "write", tmp_path / "in.arrow", path, "--page-bytes", page_bytes, "--version", version)
         assert isinstance(result, str), result
         assert json.loads(result) == {"rows": length, "bytes": path.stat().st_size}
         files[path] = table
     check_both_read(tool, files)
 
 
-def test_our_large_file_in_the_peer(tool, tmp_path):
+@pytest.mark.parametrize("version", WRITTEN)
+def test_our_large_file_in_the_peer(tool, tmp_path, version):
     table = Columns(f"{SEED}/large").table(70000, ["int64", "string", "float64", "bool", "timestamp"])
     table = table.append_column("vector64", pa.array([[float(i)] * 64 if i % 3 else None for i in range(70000)], pa.list_(pa.float32(), 64)))
     save(table, tmp_path / "in.arrow")
-    assert isinstance(ours(tool, "write", tmp_path / "in.arrow", tmp_path / "large.lance"), str)
+    assert isinstance(ours(tool, "write", tmp_path / "in.arrow", tmp_path / "large.lance", "--version", version), str)
     rows = [0, 12, 35000, 35001, 69999]
     answers = peer("read", [{"file": str(tmp_path / "large.lance"), "arrow": str(tmp_path / "all.arrow")},
                             {"file": str(tmp_path / "large.lance"), "arrow": str(tmp_path / "take.arrow"), "rows": rows}])
@@ -410,13 +413,13 @@ def regular_columns():
     }
 
 
-def check_the_peer_reads(tool, tmp_path, columns):
+def check_the_peer_reads(tool, tmp_path, columns, version):
     tables, jobs, inspected = {}, [], {}
     for name, (array, words) in columns.items():
         table = pa.table({"c": array})
         path = tmp_path / f"{name}.lance"
         save(table, tmp_path / "in.arrow")
-        assert isinstance(ours(tool, "write", tmp_path / "in.arrow", path), str)
+        assert isinstance(ours(tool, "write", tmp_path / "in.arrow", path, "--version", version), str)
         inspected[name] = ours(tool, "inspect", path)
         assert all(word in inspected[name] for word in words), (name, inspected[name])
         check_we_read(tool, tmp_path, path, table)
@@ -432,20 +435,23 @@ def check_the_peer_reads(tool, tmp_path, columns):
     return inspected
 
 
-def test_our_strings_in_the_peer(tool, tmp_path):
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_our_strings_in_the_peer(tool, tmp_path, version):
     columns = string_columns()
-    for name, text in check_the_peer_reads(tool, tmp_path, columns).items():
+    for name, text in check_the_peer_reads(tool, tmp_path, columns, version).items():
         assert ("fsst" in text) == ("fsst" in columns[name][1]), (name, text)
 
 
-def test_our_regular_numbers_in_the_peer(tool, tmp_path):
-    check_the_peer_reads(tool, tmp_path, regular_columns())
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_our_regular_numbers_in_the_peer(tool, tmp_path, version):
+    check_the_peer_reads(tool, tmp_path, regular_columns(), version)
 
 
-def test_no_rows(tool, tmp_path):
+@pytest.mark.parametrize("version", WRITTEN)
+def test_no_rows(tool, tmp_path, version):
     table = Columns(SEED).table(0)
     save(table, tmp_path / "in.arrow")
-    assert isinstance(ours(tool, "write", tmp_path / "in.arrow", tmp_path / "ours.lance"), str)
+    assert isinstance(ours(tool, "write", tmp_path / "in.arrow", tmp_path / "ours.lance", "--version", version), str)
     answers = peer("read", [{"file": str(tmp_path / "ours.lance"), "arrow": str(tmp_path / "out.arrow")}])
     assert answers == [{"ok": 0}]
     assert load(tmp_path / "out.arrow").schema == table.schema

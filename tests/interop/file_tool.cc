@@ -97,7 +97,12 @@ arrow::Status Write(const Resources& resources, const std::vector<std::string>& 
   ARROW_ASSIGN_OR_RAISE(arrow::RecordBatchVector batches, ReadArrow(arguments[0]));
   ARROW_ASSIGN_OR_RAISE(file::Schema schema, file::Schema::FromArrow(*batches[0]->schema()));
   file::DataFileWriteOptions options;
-  if (arguments.size() == 4) options.page_bytes = std::stoull(arguments[3]);
+  for (size_t i = 2; i + 1 < arguments.size(); i += 2) {
+    if (arguments[i] == "--page-bytes") options.page_bytes = std::stoull(arguments[i + 1]);
+    if (arguments[i] == "--version") {
+      ARROW_ASSIGN_OR_RAISE(options.version, file::ParseFileVersion(arguments[i + 1]));
+    }
+  }
   const Place place = PlaceOf(resources, arguments[1]);
   ARROW_ASSIGN_OR_RAISE(auto sink, place.store->OpenWriter(place.key));
   ARROW_ASSIGN_OR_RAISE(auto writer, file::DataFileWriter::Make(resources, std::move(sink), schema, options));
@@ -123,13 +128,13 @@ int main(int argc, char** argv) {
   arrow::Status status;
   if (command == "read" && (arguments.size() == 2 || arguments.size() == 4)) {
     status = Read(resources, arguments);
-  } else if (command == "write" && (arguments.size() == 2 || arguments.size() == 4)) {
+  } else if (command == "write" && arguments.size() >= 2 && arguments.size() % 2 == 0) {
     status = Write(resources, arguments);
   } else if (command == "inspect" && arguments.size() == 1) {
     status = Inspect(resources, arguments);
   } else {
     std::cerr << "usage: file_tool read FILE OUT.arrow [--rows a,b,c | --range first,count] | write IN.arrow OUT.lance "
-                 "[--page-bytes N] | inspect FILE\n";
+                 "[--page-bytes N] [--version V] | inspect FILE\n";
     return 1;
   }
   if (status.ok()) return 0;

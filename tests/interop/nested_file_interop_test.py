@@ -6,7 +6,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from file_interop_test import check_both_read, check_we_read, load, ours, peer, save, some_rows, tool  # noqa: F401 (a fixture)
+from file_interop_test import WRITTEN, check_both_read, check_we_read, load, ours, peer, save, some_rows, tool  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.interop
 
@@ -106,13 +106,14 @@ def test_nested_files_of_the_peer(tool, tmp_path, version):
         check_we_read(tool, tmp_path, path, table)
 
 
+@pytest.mark.parametrize("version", WRITTEN)
 @pytest.mark.parametrize("page_bytes", [8 << 20, 20000, 700])
-def test_our_nested_files_in_the_peer(tool, tmp_path, page_bytes):
+def test_our_nested_files_in_the_peer(tool, tmp_path, page_bytes, version):
     files = {}
-    for number, table in random_tables("2.2", f"ours/{page_bytes}"):
+    for number, table in random_tables(version, f"ours/{page_bytes}"):
         path = tmp_path / f"{number}.lance"
         save(table, tmp_path / "in.arrow", chunk=max(1, table.num_rows * 2 // 3))
-        result = ours(tool, "write", tmp_path / "in.arrow", path, "--page-bytes", page_bytes)
+        result = ours(tool, "write", tmp_path / "in.arrow", path, "--page-bytes", page_bytes, "--version", version)
         assert isinstance(result, str), result
         files[path] = table
     check_both_read(tool, files)

@@ -102,7 +102,8 @@ arrow::Result<table::LoadedManifest> WriteRows(const DatasetState& table, arrow:
                                                const WriteOptions& options) {
   ARROW_RETURN_NOT_OK(CheckWriteOptions(options));
   ARROW_ASSIGN_OR_RAISE(Plan plan, PlanWrite(table, *data.schema(), options.mode));
-  ARROW_RETURN_NOT_OK(file::CheckWritable(plan.written));  // without rows no file would be opened that says so
+  ARROW_RETURN_NOT_OK(
+      file::CheckWritable(plan.written, kWrittenVersion));  // without rows no file would be opened that says so
   const Resources& resources = table.session->resources();
   DataFilesWriter writer(resources, table.location, plan.written,
                          {options.max_rows_per_file, options.max_bytes_per_file});

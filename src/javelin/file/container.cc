@@ -301,6 +301,21 @@ arrow::Result<FileVersion> ReadableVersion(FileVersion named) {
       major, minor);
 }
 
+std::string ToString(FileVersion version) { return fmt::format("{}.{}", version.major, version.minor); }
+
+arrow::Result<FileVersion> ParseFileVersion(std::string_view name) {
+  std::string lower(name);
+  for (char& letter : lower) letter = 'A' <= letter && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  if (lower == "stable") return FileVersion{2, 2};
+  if (lower == "next") return FileVersion{2, 3};
+  if (lower == "legacy" || lower == "0.1") return FileVersion{0, 1};
+  if (lower == "0.3") return FileVersion{2, 0};
+  if (lower.size() == 3 && lower.starts_with("2.") && lower[2] >= '0' && lower[2] <= '3')
+    return FileVersion{2, static_cast<uint16_t>(lower[2] - '0')};
+  return InvalidInput("'{}' is no version of data files; there are '2.0', '2.1', '2.2' and 'stable', which is 2.2",
+                      name);
+}
+
 arrow::Result<Container> OpenContainer(const Resources& resources, ObjectStore& store, const std::string& key,
                                        std::optional<uint64_t> known_size) {
   ARROW_ASSIGN_OR_RAISE(ObjectTail tail, store.GetTail(key, kTailBytes));

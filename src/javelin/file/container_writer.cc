@@ -34,8 +34,8 @@ std::string Table(const std::vector<ByteRange>& entries) {
 
 }  // namespace
 
-ContainerWriter::ContainerWriter(std::unique_ptr<ObjectWriter> sink, size_t num_columns)
-    : sink_(std::move(sink)), columns_(num_columns), column_rows_(num_columns, 0) {
+ContainerWriter::ContainerWriter(std::unique_ptr<ObjectWriter> sink, FileVersion version, size_t num_columns)
+    : sink_(std::move(sink)), version_(version), columns_(num_columns), column_rows_(num_columns, 0) {
   lance::encodings::ColumnEncoding plain;
   plain.mutable_values();
   for (auto& column : columns_) SetEncoding(plain, *column.mutable_encoding());
@@ -56,7 +56,14 @@ arrow::Status ContainerWriter::Align() {
 }
 
 arrow::Status ContainerWriter::WritePage(size_t column, const EncodedPage& page) {
-  auto* metadata = columns_[column].add_pages();
+  auto& pages = *columns_[column].mutable_pages();
+  column_rows_[column] += page.num_rows;
+  // The released reader wants a struct of 2.0 to be one page however long it is.
+  if (page.array_v2_0 && page.array_v2_0->has_struct_() && !pages.empty()) {
+    pages[0].set_length(column_rows_[column]);
+    return arrow::Status::OK();
+  }
+  auto* metadata = pages.Add();
   for (const EncodedBuffer& buffer : page.buffers) {
     ARROW_RETURN_NOT_OK(Align());
     metadata->add_buffer_offsets(position_);
@@ -64,15 +71,19 @@ arrow::Status ContainerWriter::WritePage(size_t column, const EncodedPage& page)
     for (const BufferPtr& piece : buffer.pieces) ARROW_RETURN_NOT_OK(Put(piece));
   }
   metadata->set_length(page.num_rows);
-  metadata->set_priority(column_rows_[column]);
-  SetEncoding(page.layout, *metadata->mutable_encoding());
-  column_rows_[column] += page.num_rows;
+  if (page.array_v2_0) {
+    SetEncoding(*page.array_v2_0, *metadata->mutable_encoding());
+  } else {
+    metadata->set_priority(column_rows_[column] - page.num_rows);
+    SetEncoding(page.layout, *metadata->mutable_encoding());
+  }
   return arrow::Status::OK();
 }
 
 arrow::Status ContainerWriter::Finish(const Schema& schema, uint64_t num_rows) {
+  const bool is_2_0 = version_ == FileVersion{2, 0};
   for (uint64_t rows : column_rows_) {
-    if (rows != num_rows) return Internal("a column of {} rows in a file of {}", rows, num_rows);
+    if (rows != num_rows && !is_2_0) return Internal("a column of {} rows in a file of {}", rows, num_rows);
   }
   lance::file::FileDescriptor descriptor;
   descriptor.set_length(num_rows);
@@ -98,8 +109,9 @@ arrow::Status ContainerWriter::Finish(const Schema& schema, uint64_t num_rows) {
   AppendNumber(rest, buffer_table);
   AppendNumber(rest, static_cast<uint32_t>(buffers.size()));
   AppendNumber(rest, static_cast<uint32_t>(columns.size()));
-  AppendNumber(rest, uint16_t{2});
-  AppendNumber(rest, uint16_t{2});
+  const FileVersion footer = is_2_0 ? FileVersion{0, 3} : version_;
+  AppendNumber(rest, footer.major);
+  AppendNumber(rest, footer.minor);
   rest.append(kMagic, 4);
   ARROW_RETURN_NOT_OK(Put(std::move(rest)));
   return sink_->Finish();

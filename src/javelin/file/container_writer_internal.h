@@ -1,4 +1,4 @@
-// Writes the container of a 2.2 data file around pages as they come.
+// Writes the container of a data file around pages as they come.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,13 @@ namespace javelin::file {
 
 class ContainerWriter {
  public:
-  ContainerWriter(std::unique_ptr<ObjectWriter> sink, size_t num_columns);
+  ContainerWriter(std::unique_ptr<ObjectWriter> sink, FileVersion version, size_t num_columns);
   ~ContainerWriter();
 
   // Pages of one column in row order.
   arrow::Status WritePage(size_t column, const EncodedPage& page);
-  // Descriptor, column metadata, tables, footer; finishes the sink. Every column must have `num_rows` rows.
+  // Descriptor, column metadata, tables, footer; finishes the sink. Every column must have `num_rows` rows
+  // (from 2.1 on).
   arrow::Status Finish(const Schema& schema, uint64_t num_rows);
   uint64_t position() const { return position_; }
 
@@ -34,6 +35,7 @@ class ContainerWriter {
   arrow::Status Align();
 
   std::unique_ptr<ObjectWriter> sink_;
+  const FileVersion version_;
   std::vector<lance::file::v2::ColumnMetadata> columns_;
   std::vector<uint64_t> column_rows_;
   uint64_t position_ = 0;

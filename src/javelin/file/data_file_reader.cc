@@ -455,8 +455,6 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::Take(cons
 
 }  // namespace
 
-std::string ToString(FileVersion version) { return fmt::format("{}.{}", version.major, version.minor); }
-
 arrow::Result<std::shared_ptr<DataFileReader>> DataFileReader::Open(const Resources& resources,
                                                                     std::shared_ptr<ObjectStore> store, std::string key,
                                                                     std::optional<uint64_t> known_size,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <arrow/result.h>
@@ -28,6 +29,9 @@ struct FileVersion {
   friend auto operator<=>(const FileVersion&, const FileVersion&) = default;
 };
 std::string ToString(FileVersion version);  // "2.2"
+// The version that a name of the ecosystem means, in any case: "2.1", "stable" (2.2), "next" (2.3), "legacy" (0.1).
+// InvalidInput: no such name. Whether it can be read or written is another question.
+arrow::Result<FileVersion> ParseFileVersion(std::string_view name);
 // The version that a footer or a manifest names in one of its ways, as it is read here; 2.0 has two names.
 // NotSupported: the legacy version 0.1, or one that is not known.
 arrow::Result<FileVersion> ReadableVersion(FileVersion named);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "javelin/file/file_test_support.h"
+#include "javelin/file/inspect.h"
 
 namespace javelin::file {
 namespace {
@@ -50,7 +51,10 @@ std::shared_ptr<arrow::RecordBatch> TakeRows(const std::shared_ptr<arrow::Record
   return arrow::compute::Take(batch, builder.Finish().ValueOrDie()).ValueOrDie().record_batch();
 }
 
-TEST_F(DataFileTest, RandomColumnsComeBackWholeInRangesAndByRow) {
+class EachVersion : public DataFileTest, public ::testing::WithParamInterface<FileVersion> {};
+INSTANTIATE_TEST_SUITE_P(DataFiles, EachVersion, ::testing::ValuesIn(kWrittenVersions), VersionName);
+
+TEST_P(EachVersion, RandomColumnsComeBackWholeInRangesAndByRow) {
   RandomColumns random(20260101);
   for (int64_t length : {int64_t{0}, int64_t{1}, int64_t{3}, int64_t{1024}, int64_t{5000}}) {
     for (const auto& type : RandomColumns::Types()) {
@@ -61,11 +65,13 @@ TEST_F(DataFileTest, RandomColumnsComeBackWholeInRangesAndByRow) {
         auto batch = OneColumn(random.Make(type, length, null_part, spread));
         // From tiny pages to one page.
         const uint64_t page_bytes = std::array<uint64_t, 3>{700, 20000, 8u << 20}[random.Below(3)];
-        WrittenFile file = Write({batch->Slice(0, length / 3), batch->Slice(length / 3)}, {.page_bytes = page_bytes});
+        WrittenFile file = Write({batch->Slice(0, length / 3), batch->Slice(length / 3)},
+                                 {.version = GetParam(), .page_bytes = page_bytes});
         EXPECT_EQ(file.summary.size_bytes, file.bytes.size());
         EXPECT_EQ(file.summary.num_rows, static_cast<uint64_t>(length));
         auto reader = Open(file.bytes);
         ASSERT_NE(reader, nullptr);
+        EXPECT_EQ(reader->version(), GetParam());
         EXPECT_EQ(reader->schema(), file.schema);
         const ColumnOfField columns = reader->DefaultColumns();
         ExpectSame(*batch, reader->Read(file.schema, columns, 0, static_cast<uint64_t>(length)));
@@ -82,7 +88,7 @@ TEST_F(DataFileTest, RandomColumnsComeBackWholeInRangesAndByRow) {
   }
 }
 
-TEST_F(DataFileTest, SeventyThousandRowsOfManyColumns) {
+TEST_P(EachVersion, SeventyThousandRowsOfManyColumns) {
   RandomColumns random(5);
   constexpr int64_t kRows = 70'000;
   arrow::FieldVector fields;
@@ -96,7 +102,7 @@ TEST_F(DataFileTest, SeventyThousandRowsOfManyColumns) {
     }
   }
   auto batch = arrow::RecordBatch::Make(arrow::schema(fields), kRows, arrays);
-  WrittenFile file = Write({batch}, {.page_bytes = 1u << 20});
+  WrittenFile file = Write({batch}, {.version = GetParam(), .page_bytes = 1u << 20});
   auto reader = Open(file.bytes);
   ASSERT_NE(reader, nullptr);
   const ColumnOfField columns = reader->DefaultColumns();
@@ -335,10 +341,42 @@ TEST_F(DataFileTest, WhatCannotBeWrittenIsRefusedBeforeTheFirstByte) {
   EXPECT_KIND(make(arrow::field("b", arrow::large_binary(), true,
                                 arrow::key_value_metadata({"lance-encoding:blob"}, {"true"}))),
               ErrorKind::kNotSupported, "blob");
-  EXPECT_KIND(make(arrow::field("i", arrow::int8()), {.version = {2, 1}}), ErrorKind::kNotSupported, "2.1");
-  EXPECT_KIND(make(arrow::field("i", arrow::int8()), {.version = {2, 0}}), ErrorKind::kNotSupported, "2.0");
+  const auto pair = arrow::struct_({arrow::field("x", arrow::int8()), arrow::field("y", arrow::int8())});
+  for (const auto& type : {arrow::map(arrow::utf8(), arrow::int8()), arrow::fixed_size_list(pair, 2),
+                           arrow::fixed_size_list(arrow::boolean(), 60'000)}) {
+    const auto field = arrow::field("c", arrow::struct_({arrow::field("m", type)}));
+    EXPECT_KIND(make(field, {.version = {2, 1}}), ErrorKind::kNotSupported, "table of version 2.2");
+    EXPECT_EQ(FieldsOf(make(field, {.version = {2, 1}}))["column"], "c.m");
+  }
+  EXPECT_KIND(make(arrow::field("m", arrow::map(arrow::utf8(), arrow::int8())), {.version = {2, 0}}),
+              ErrorKind::kNotSupported, "'m'");
+  EXPECT_KIND(make(arrow::field("i", arrow::int8()), {.version = {0, 1}}), ErrorKind::kNotSupported, "0.1");
   EXPECT_KIND(make(arrow::field("i", arrow::int8()), {.version = {2, 3}}), ErrorKind::kNotSupported, "2.3");
   EXPECT_TRUE(out->empty());
+}
+
+// Before 2.2 a chunk takes 32 KiB at most. Strings of all sizes below those that are stored one by one, the large ones
+// together; and lists of booleans, which must go into chunks.
+TEST_F(DataFileTest, ValuesOfUnequalSizeFitTheChunksOf2_1) {
+  arrow::StringBuilder strings;
+  for (int i = 0; i < 30'000; ++i) {
+    std::string value;
+    const size_t size = i < 25'000 ? 1u : 255u;
+    for (size_t k = 0; k < size; ++k)
+      value += static_cast<char>('!' + (static_cast<size_t>(i) * 7919 + k * k * 31) % 90);
+    ASSERT_TRUE(strings.Append(value).ok());
+  }
+  RandomColumns random(13);
+  const auto booleans = arrow::fixed_size_list(arrow::boolean(), 40'000);
+  for (const auto& array : {strings.Finish().ValueOrDie(), random.Make(booleans, 9, 0.2, Spread::kAny)}) {
+    const auto batch = OneColumn(array);
+    WrittenFile file = Write({batch}, {.version = {2, 1}});
+    auto reader = Open(file.bytes);
+    ASSERT_NE(reader, nullptr);
+    ExpectSame(*batch, reader->Read(file.schema, reader->DefaultColumns(), 0, static_cast<uint64_t>(array->length())));
+    const std::string layout = InspectDataFile(resources_, *store_, "f.lance").ValueOrDie();
+    EXPECT_NE(layout.find("miniBlockLayout"), std::string::npos) << layout;
+  }
 }
 
 TEST_F(DataFileTest, BatchesMustFitTheSchema) {

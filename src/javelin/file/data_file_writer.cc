@@ -6,11 +6,13 @@
 
 #include "javelin/base/error.h"
 #include "javelin/file/array_shape.h"
+#include "javelin/file/column_v2_0_internal.h"
 #include "javelin/file/container_internal.h"
 #include "javelin/file/container_writer_internal.h"
 #include "javelin/file/logical_type_internal.h"
 #include "javelin/file/page_encoder_internal.h"
 #include "javelin/file/schema_internal.h"
+#include "javelin/file/version_limits_internal.h"
 
 namespace javelin::file {
 
@@ -41,8 +43,7 @@ bool SameStorage(const arrow::DataType& left, const arrow::DataType& right) {
 // A column on its way to the next page.
 struct PendingColumn {
   size_t field = 0;  // top level
-  LeafPath path;
-  ValueShape shape;
+  PhysicalColumn column;
   PageOptions options;
   LeafPieces pieces;  // of the whole field
   uint64_t bytes = 0;
@@ -64,15 +65,18 @@ struct PendingColumn {
   }
   // `last`: no rows come after these.
   arrow::Result<std::vector<EncodedPage>> Encode(bool last) const {
-    if (!path.is_flat()) return EncodeNestedPages(path, shape, pieces, last && !has_pages, options);
-    ARROW_ASSIGN_OR_RAISE(EncodedPage page, EncodePage(shape, pieces, options));
+    const bool is_2_0 = options.version == FileVersion{2, 0};
+    if (!is_2_0 && !column.path.is_flat())
+      return EncodeNestedPages(column.path, column.shape, pieces, last && !has_pages, options);
+    ARROW_ASSIGN_OR_RAISE(EncodedPage page,
+                          is_2_0 ? EncodePageV20(column, pieces, options) : EncodePage(column.shape, pieces, options));
     std::vector<EncodedPage> pages;
     pages.push_back(std::move(page));
     return pages;
   }
   // What rows of the field take on behalf of this column.
   uint64_t BytesOf(const arrow::ArrayData& field_data, uint64_t first, uint64_t count) const {
-    return FieldBytes(field_data, path, shape, first, count);
+    return FieldBytes(field_data, column.path, column.shape, first, count);
   }
 };
 
@@ -98,7 +102,7 @@ class DataFileWriterImpl final : public DataFileWriter {
       : resources_(resources),
         schema_(schema),
         options_(options),
-        container_(std::move(sink), columns.size()),
+        container_(std::move(sink), options.version, columns.size()),
         columns_(std::move(columns)) {}
 
   arrow::Status Write(const arrow::RecordBatch& batch) override;
@@ -176,7 +180,7 @@ arrow::Status DataFileWriterImpl::Flush(const std::vector<size_t>& columns, bool
     }
     for (size_t i = begin; i < end; ++i) {
       PendingColumn& column = columns_[columns[i]];
-      const std::string& name = column.path.name;
+      const std::string& name = column.column.path.name;
       if (!column.encoded->ok())
         return WithField(WithContext(column.encoded->status(), fmt::format("column '{}'", name)), "column", name);
       for (const EncodedPage& page : **column.encoded) ARROW_RETURN_NOT_OK(container_.WritePage(columns[i], page));
@@ -219,6 +223,7 @@ arrow::Status DataFileWriterImpl::Append(const LeafPieces& fields, uint64_t num_
 arrow::Status DataFileWriterImpl::Write(const arrow::RecordBatch& batch) {
   ARROW_RETURN_NOT_OK(CheckOpen());
   ARROW_ASSIGN_OR_RAISE(const LeafPieces fields, Check(batch));
+  ARROW_RETURN_NOT_OK(CheckRowsFit(batch, schema_, options_.version));
   failed_ = Append(fields, static_cast<uint64_t>(batch.num_rows()));
   return failed_;
 }
@@ -227,7 +232,8 @@ arrow::Result<DataFileSummary> DataFileWriterImpl::Finish() {
   ARROW_RETURN_NOT_OK(CheckOpen());
   std::vector<size_t> open;
   for (size_t i = 0; i < columns_.size(); ++i) {
-    if (columns_[i].rows > 0) open.push_back(i);
+    // A struct of 2.0 has a page even without rows.
+    if (columns_[i].rows > 0 || (columns_[i].column.kind == ColumnKind::kStruct && num_rows_ == 0)) open.push_back(i);
   }
   failed_ = Flush(open, /*last=*/true);
   if (failed_.ok()) failed_ = container_.Finish(schema_, num_rows_);
@@ -239,45 +245,66 @@ arrow::Result<DataFileSummary> DataFileWriterImpl::Finish() {
   return summary;
 }
 
+arrow::Result<std::vector<PhysicalColumn>> ColumnsOf(const Field& field, FileVersion version) {
+  if (version == FileVersion{2, 0}) return ColumnsV20Of(field);
+  ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(field));
+  std::vector<PhysicalColumn> columns;
+  for (LeafPath& path : paths) {
+    auto shape = ShapeOf(*path.leaf.type);
+    if (!shape.ok()) return WithContext(shape.status(), fmt::format("column '{}' cannot be written", path.name));
+    columns.push_back({.path = std::move(path), .shape = *std::move(shape)});
+  }
+  return columns;
+}
+
 // What the encoders can write; found out before the first byte.
-arrow::Result<std::vector<PendingColumn>> ColumnsOf(const Schema& schema) {
-  std::vector<PendingColumn> columns;
+arrow::Result<std::vector<PendingColumn>> ColumnsOf(const Schema& schema, FileVersion version) {
+  ARROW_RETURN_NOT_OK(CheckVersionHolds(schema, version));
+  std::vector<PendingColumn> pending;
   for (size_t i = 0; i < schema.fields().size(); ++i) {
-    ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(schema.fields()[i]));
-    for (LeafPath& path : paths) {
+    ARROW_ASSIGN_OR_RAISE(std::vector<PhysicalColumn> columns, ColumnsOf(schema.fields()[i], version));
+    for (PhysicalColumn& column : columns) {
+      const LeafPath& path = column.path;
       const Field& leaf = path.leaf;
       const auto extension = leaf.metadata.find(std::string(kExtensionNameMetadata));
       if (extension != leaf.metadata.end() && extension->second == kArrowJsonExtension)
         return NotSupported(
             "column '{}' is of {}, which tables hold in a binary form that is not written; give it as text", path.name,
             kArrowJsonExtension);
-      auto shape = ShapeOf(*leaf.type);
-      if (!shape.ok()) return WithContext(shape.status(), fmt::format("column '{}' cannot be written", path.name));
-      if (MemoryBits(*shape) >= kMaxValueBits)
+      if (MemoryBits(column.shape) >= kMaxValueBits)
         return NotSupported("column '{}' of type {} is too wide to be written", path.name, leaf.type->ToString());
-      if (shape->kind == ValueShape::Kind::kNull && !leaf.nullable)
+      if (leaf.type->id() == arrow::Type::NA && !leaf.nullable)
         return InvalidInput("column '{}' holds nulls only and must not be null", path.name);
-      columns.push_back({.field = i, .path = std::move(path), .shape = std::move(*shape)});
+      pending.push_back({.field = i, .column = std::move(column), .options = {.version = version}});
     }
   }
-  return columns;
+  return pending;
 }
 
 }  // namespace
 
-arrow::Status CheckWritable(const Schema& schema) { return ColumnsOf(schema).status(); }
+arrow::Status CheckWritable(const Schema& schema, FileVersion version) { return ColumnsOf(schema, version).status(); }
+
+arrow::Status CheckRowsFit(const arrow::RecordBatch& batch, const Schema& schema, FileVersion version) {
+  if (version != FileVersion{2, 0}) return arrow::Status::OK();
+  for (int i = 0; i < batch.num_columns(); ++i) {
+    const Field& field = schema.fields()[static_cast<size_t>(i)];
+    if (field.children.empty()) continue;
+    ARROW_ASSIGN_OR_RAISE(const auto columns, ColumnsV20Of(field));
+    ARROW_RETURN_NOT_OK(CheckNoNullStructs(*batch.column_data(i), columns));
+  }
+  return arrow::Status::OK();
+}
 
 arrow::Result<std::unique_ptr<DataFileWriter>> DataFileWriter::Make(const Resources& resources,
                                                                     std::unique_ptr<ObjectWriter> sink,
                                                                     const Schema& schema,
                                                                     DataFileWriteOptions options) {
-  if (options.version != FileVersion{2, 2})
-    return NotSupported("data files of version {} cannot be written, only 2.2", ToString(options.version));
   if (options.page_bytes < 1 || options.page_bytes > kMaxPageBytes) {
     return InvalidInput("page_bytes is {}, it must be 1 to {}", options.page_bytes, kMaxPageBytes);
   }
-  ARROW_ASSIGN_OR_RAISE(std::vector<PendingColumn> columns, ColumnsOf(schema));
-  for (PendingColumn& column : columns) column.options = {.version = options.version, .pool = resources.pool};
+  ARROW_ASSIGN_OR_RAISE(std::vector<PendingColumn> columns, ColumnsOf(schema, options.version));
+  for (PendingColumn& column : columns) column.options.pool = resources.pool;
   return std::make_unique<DataFileWriterImpl>(resources, std::move(sink), schema, options, std::move(columns));
 }
 

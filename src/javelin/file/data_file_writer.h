@@ -1,4 +1,4 @@
-// Writes Lance data files of version 2.2 (docs/format.md, "Data files: what we write").
+// Writes Lance data files of versions 2.0, 2.1 and 2.2 (docs/format.md, "Data files: what we write").
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace javelin::file {
 
 struct DataFileWriteOptions {
-  FileVersion version{2, 2};       // others are NotSupported
+  FileVersion version{2, 2};       // 2.0 to 2.2; others are NotSupported
   uint64_t page_bytes = 8u << 20;  // a column becomes a page when it has buffered this much Arrow memory
 };
 
@@ -30,9 +30,13 @@ struct DataFileSummary {
   std::vector<int32_t> column_indices;
 };
 
-// NotSupported / InvalidInput, naming the column, for a schema that has no data file of ours. For callers that must
-// know before they change anything.
-arrow::Status CheckWritable(const Schema& schema);
+// NotSupported / InvalidInput, naming the column, for a schema that has no data file of ours in a version. For callers
+// that must know before they change anything.
+arrow::Status CheckWritable(const Schema& schema, FileVersion version);
+
+// InvalidInput naming the column: rows of such a schema that no data file of the version holds, though others of the
+// schema can be written. In 2.0 no struct can be null.
+arrow::Status CheckRowsFit(const arrow::RecordBatch& batch, const Schema& schema, FileVersion version);
 
 class DataFileWriter {
  public:
@@ -41,8 +45,8 @@ class DataFileWriter {
                                                              std::unique_ptr<ObjectWriter> sink, const Schema& schema,
                                                              DataFileWriteOptions options = {});
   virtual ~DataFileWriter() = default;
-  // The batch must have schema.ToArrow()'s columns in order (types equal, nulls only where nullable): InvalidInput
-  // otherwise.
+  // The batch must have schema.ToArrow()'s columns in order (types equal, nulls only where nullable) and rows that fit
+  // the version: InvalidInput otherwise.
   virtual arrow::Status Write(const arrow::RecordBatch& batch) = 0;
   // Writes what is buffered, the metadata and the footer, and finishes the sink.
   virtual arrow::Result<DataFileSummary> Finish() = 0;

@@ -123,6 +123,12 @@ inline arrow::Result<WrittenFile> WriteFile(const Resources& resources, const ar
   return file;
 }
 
+// What we write, and tests of values that come back write each.
+inline constexpr FileVersion kWrittenVersions[] = {{2, 0}, {2, 1}, {2, 2}};
+inline std::string VersionName(const ::testing::TestParamInfo<FileVersion>& info) {
+  return fmt::format("V{}_{}", info.param.major, info.param.minor);
+}
+
 inline std::shared_ptr<RecordingStore> StoreOf(std::string bytes) {
   return std::make_shared<RecordingStore>(arrow::Buffer::FromString(std::move(bytes)));
 }

@@ -69,8 +69,12 @@ std::shared_ptr<arrow::Array> SparseLists(const std::shared_ptr<arrow::Array>& i
       arrow::list(items->type()), length, {nullptr, arrow::Buffer::FromVector(std::move(offsets))}, {items->data()}));
 }
 
-TEST_F(NestedFileTest, RandomNestingComesBackWholeInRangesAndByRow) {
-  RandomNested random(20260107);
+class NestedFileOfEachVersion : public NestedFileTest, public ::testing::WithParamInterface<FileVersion> {};
+INSTANTIATE_TEST_SUITE_P(DataFiles, NestedFileOfEachVersion, ::testing::Values(FileVersion{2, 1}, FileVersion{2, 2}),
+                         VersionName);
+
+TEST_P(NestedFileOfEachVersion, RandomNestingComesBackWholeInRangesAndByRow) {
+  RandomNested random(20260107, /*with_maps=*/GetParam() >= FileVersion{2, 2});
   for (int round = 0; round < 250; ++round) {
     std::shared_ptr<arrow::DataType> type;
     do {
@@ -86,7 +90,8 @@ TEST_F(NestedFileTest, RandomNestingComesBackWholeInRangesAndByRow) {
                              shape.null_part, shape.empty_part, page_bytes));
     auto array = random.Make(type, length, shape);
     auto batch = OneColumn(array);
-    WrittenFile file = Write({batch->Slice(0, length / 3), batch->Slice(length / 3)}, {.page_bytes = page_bytes});
+    WrittenFile file = Write({batch->Slice(0, length / 3), batch->Slice(length / 3)},
+                             {.version = GetParam(), .page_bytes = page_bytes});
     EXPECT_EQ(file.summary.num_rows, static_cast<uint64_t>(length));
     ExpectReadsAs(file, array, random);
     if (HasFailure()) break;
@@ -105,6 +110,17 @@ TEST_F(NestedFileTest, OneColumnForEachLeaf) {
   WrittenFile file = Write({arrow::RecordBatch::Make(schema, 5, arrays)});
   EXPECT_THAT(file.summary.fields, ElementsAre(FieldId(0), FieldId(2), FieldId(4), FieldId(6), FieldId(7)));
   EXPECT_THAT(file.summary.column_indices, ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST_P(NestedFileOfEachVersion, ListsOfFewValuesComeBack) {
+  RandomNested random(2);
+  auto items = random.Make(arrow::int32(), 200, {.garbage = false});
+  auto sparse = SparseLists(items, 70000, 1000);
+  ExpectReadsAs(Write({OneColumn(sparse)}, {.version = GetParam()}), sparse, random);
+  std::vector<int32_t> offsets = {0, 0, 70000};
+  auto array = arrow::MakeArray(arrow::ArrayData::Make(
+      arrow::list(sparse->type()), 2, {nullptr, arrow::Buffer::FromVector(std::move(offsets))}, {sparse->data()}));
+  ExpectReadsAs(Write({OneColumn(array)}, {.version = GetParam()}), array, random);
 }
 
 TEST_F(NestedFileTest, SparseListsTakeMorePagesThanOne) {

@@ -12,13 +12,13 @@ namespace javelin::file::testing {
 
 class RandomNested {
  public:
-  explicit RandomNested(uint64_t seed) : leaves_(seed) {}
+  explicit RandomNested(uint64_t seed, bool with_maps = true) : leaves_(seed), with_maps_(with_maps) {}
 
   uint64_t Below(uint64_t limit) { return leaves_.Below(limit); }
 
   // At most `depth` structs and lists around each leaf.
   std::shared_ptr<arrow::DataType> Type(int depth) {
-    const uint64_t kind = depth == 0 ? 0 : Below(7);
+    const uint64_t kind = depth == 0 ? 0 : Below(with_maps_ ? 7 : 6);
     switch (kind) {
       case 1:
       case 2: {
@@ -97,6 +97,7 @@ class RandomNested {
   }
 
   RandomColumns leaves_;
+  bool with_maps_;
 };
 
 }  // namespace javelin::file::testing

@@ -29,14 +29,6 @@ bool HasLargeValue(const LeafView& view) {
   return false;
 }
 
-arrow::Result<std::shared_ptr<arrow::ArrayData>> Join(const LeafPieces& pieces, arrow::MemoryPool* pool) {
-  if (pieces.size() == 1) return pieces[0];
-  arrow::ArrayVector arrays;
-  for (const auto& piece : pieces) arrays.push_back(arrow::MakeArray(piece));
-  ARROW_ASSIGN_OR_RAISE(auto joined, arrow::Concatenate(arrays, pool));
-  return joined->data();
-}
-
 bool AllNull(const LeafPieces& pieces) {
   for (const auto& piece : pieces) {
     if (piece->GetNullCount() != piece->length) return false;
@@ -54,6 +46,14 @@ uint64_t EncodedBuffer::size() const {
 
 EncodedBuffer OneBuffer(std::vector<uint8_t> bytes) { return {{arrow::Buffer::FromVector(std::move(bytes))}}; }
 
+arrow::Result<std::shared_ptr<arrow::ArrayData>> JoinPieces(const LeafPieces& pieces, arrow::MemoryPool* pool) {
+  if (pieces.size() == 1) return pieces[0];
+  arrow::ArrayVector arrays;
+  for (const auto& piece : pieces) arrays.push_back(arrow::MakeArray(piece));
+  ARROW_ASSIGN_OR_RAISE(auto joined, arrow::Concatenate(arrays, pool));
+  return joined->data();
+}
+
 arrow::Result<EncodedPage> EncodePage(const ValueShape& shape, const LeafPieces& pieces, const PageOptions& options) {
   EncodedPage page;
   for (const auto& piece : pieces) page.num_rows += static_cast<uint64_t>(piece->length);
@@ -63,7 +63,7 @@ arrow::Result<EncodedPage> EncodePage(const ValueShape& shape, const LeafPieces&
     ARROW_RETURN_NOT_OK(EncodeFullZipFixed(shape, pieces, views, FlatLevels(views), page));
     return page;
   }
-  ARROW_ASSIGN_OR_RAISE(auto data, Join(pieces, options.pool));
+  ARROW_ASSIGN_OR_RAISE(auto data, JoinPieces(pieces, options.pool));
   const LeafView view = ViewLeaf(*data, shape);
   const PageLevels levels = FlatLevels({&view, 1});
   ARROW_ASSIGN_OR_RAISE(const bool done, EncodeValues(view, data, shape, levels, options, page));

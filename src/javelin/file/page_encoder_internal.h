@@ -1,14 +1,16 @@
-// Rows of one leaf column -> one page of version 2.2 (docs/format.md, "Data files: what we write").
+// Rows of one column -> pages (docs/format.md, "Data files: what we write").
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include <arrow/array/data.h>
 #include <arrow/result.h>
 
+#include "lanceproto/encodings_v2_0.pb.h"
 #include "lanceproto/encodings_v2_1.pb.h"
 
 #include "javelin/file/compression_internal.h"
@@ -31,11 +33,26 @@ EncodedBuffer OneBuffer(std::vector<uint8_t> bytes);
 
 struct EncodedPage {
   pb::PageLayout layout;
+  std::optional<lance::encodings::ArrayEncoding> array_v2_0;  // instead of `layout`: the page is one of version 2.0
   std::vector<EncodedBuffer> buffers;
   uint64_t num_rows = 0;
 };
 
 using LeafPieces = std::vector<std::shared_ptr<arrow::ArrayData>>;
+arrow::Result<std::shared_ptr<arrow::ArrayData>> JoinPieces(const LeafPieces& pieces, arrow::MemoryPool* pool);
+
+enum class ColumnKind {
+  kLeaf,    // values, one for each row or item of the lists around it
+  kLists,   // where the items of each list end
+  kStruct,  // nothing but its length
+};
+
+// A column of a file. From 2.1 on these are the leaves; in 2.0 every field, a page then has rows of its own level.
+struct PhysicalColumn {
+  ColumnKind kind = ColumnKind::kLeaf;
+  LeafPath path;     // to the column's field, which is a leaf or in 2.0 also what lies around one
+  ValueShape shape;  // of the values that memory is counted by: an offset for a list, nothing for a struct
+};
 
 // The choice of layout and encodings is made here, page by page. `pieces` hold at least one row.
 arrow::Result<EncodedPage> EncodePage(const ValueShape& shape, const LeafPieces& pieces, const PageOptions& options);

@@ -147,7 +147,7 @@ TEST_F(PageTest, ConstantStringVector) {
 
 TEST_F(PageTest, ContainerEncodingVectors) {
   auto bytes = std::make_shared<std::string>();
-  ContainerWriter writer(std::make_unique<BytesWriter>(bytes), 1);
+  ContainerWriter writer(std::make_unique<BytesWriter>(bytes), FileVersion{2, 2}, 1);
   ASSERT_TRUE(writer.WritePage(0, Encode(Int64s({1LL << 60, -1, 5}))).ok());
   Schema schema = Schema::FromArrow(*arrow::schema({arrow::field("c", arrow::int64())})).ValueOrDie();
   ASSERT_TRUE(writer.Finish(schema, 3).ok());

@@ -12,8 +12,9 @@ namespace {
 constexpr uint64_t kChunkBytes = 8u << 10;
 constexpr uint64_t kZstdChunkBytes = 32u << 10;
 constexpr uint64_t kMaxChunkValues = 4096;
-// Before 2.2 a chunk takes at most 32 KiB: room for levels, and for strings that FSST makes larger.
+// Before 2.2 a chunk takes at most 32 KiB: room for levels, and in the first case for strings that FSST makes larger.
 constexpr uint64_t kMaxSmallChunkBytes = 12u << 10;
+constexpr uint64_t kMaxSmallZstdChunkBytes = 24u << 10;
 // A form is tried on so many chunks.
 constexpr uint64_t kSampleChunks = 3;
 // Less than this is not worth a frame.
@@ -85,7 +86,8 @@ class VariableChunks final : public ChunkEncoder {
   uint64_t ValuesFor(uint64_t chunk_bytes, uint64_t total_bytes) const {
     const uint64_t mean = std::max<uint64_t>(total_bytes / view_.length, 1);
     uint64_t values = std::clamp<uint64_t>(std::bit_floor(chunk_bytes / mean), 2, kMaxChunkValues);
-    while (has_small_chunks_ && values > 2 && LargestChunk(values) > kMaxSmallChunkBytes) values /= 2;
+    const uint64_t limit = chunk_bytes == kZstdChunkBytes ? kMaxSmallZstdChunkBytes : kMaxSmallChunkBytes;
+    while (has_small_chunks_ && values > 2 && LargestChunk(values) > limit) values /= 2;
     return values;
   }
 

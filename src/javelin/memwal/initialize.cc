@@ -217,7 +217,7 @@ arrow::Result<table::MemWalDetails> DetailsOf(const Dataset& dataset) {
 }
 
 arrow::Status CheckRowsCanMove(const Dataset& dataset) {
-  ARROW_RETURN_NOT_OK(file::CheckWritable(dataset.schema()));
+  ARROW_RETURN_NOT_OK(file::CheckWritable(dataset.schema(), file::DataFileWriteOptions{}.version));
   const std::string written = file::ToString(file::DataFileWriteOptions{}.version);
   const std::string& version = dataset.manifest().data_format_version;
   if (version == written) return arrow::Status::OK();

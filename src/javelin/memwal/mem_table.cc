@@ -25,7 +25,7 @@ arrow::Result<std::shared_ptr<const MemTableContext>> MemTableContext::Make(cons
                                                                             TableVersion version, bool durable_write,
                                                                             std::shared_ptr<MonotonicCount> durable) {
   ARROW_ASSIGN_OR_RAISE(auto schemas, ShardSchemas::Make(table));
-  ARROW_RETURN_NOT_OK(file::CheckWritable(table));
+  ARROW_RETURN_NOT_OK(file::CheckWritable(table, file::DataFileWriteOptions{}.version));
   auto context = std::make_shared<MemTableContext>();
   context->table_version = version;
   if (schemas.has_key()) {

@@ -1,0 +1,140 @@
+// Values of a leaf column as one page of version 2.0.
+#include <optional>
+
+#include "javelin/file/column_v2_0_internal.h"
+#include "javelin/file/distinct_values_internal.h"
+
+namespace javelin::file {
+
+namespace {
+
+using lance::encodings::ArrayEncoding;
+using Kind = ValueShape::Kind;
+using ByteVector = std::vector<uint8_t>;
+
+// Text of few distinct values is stored as numbers of one byte.
+constexpr uint64_t kMinDictionaryRows = 100;
+constexpr uint64_t kMaxDictionaryItems = 99;
+
+void AddFlat(uint64_t bits, ByteVector bytes, ArrayEncoding& encoding, EncodedPage& page) {
+  encoding.mutable_flat()->set_bits_per_value(bits);
+  encoding.mutable_flat()->mutable_buffer()->set_buffer_index(static_cast<uint32_t>(page.buffers.size()));
+  page.buffers.push_back(OneBuffer(std::move(bytes)));
+}
+
+template <typename IsSet>
+ByteVector Bitmap(uint64_t length, const IsSet& is_set) {
+  ByteVector bits(BytesForBits(length));
+  for (uint64_t i = 0; i < length; ++i) bits[i / 8] = static_cast<uint8_t>(bits[i / 8] | is_set(i) << (i % 8));
+  return bits;
+}
+
+// Values of null rows become zero.
+ByteVector FixedBytes(const LeafView& view, uint64_t width) {
+  ByteVector bytes(view.values, view.values + view.length * width);
+  for (uint64_t i = 0; i < view.length && view.HasNulls(); ++i) {
+    if (view.IsNull(i)) std::memset(bytes.data() + i * width, 0, width);
+  }
+  return bytes;
+}
+
+void AddValues(const LeafView& view, const ValueShape& shape, ArrayEncoding& encoding, EncodedPage& page);
+
+// Fixed width, with the bitmap of what is null in front.
+void AddNullable(const LeafView& view, const ValueShape& shape, ArrayEncoding& encoding, EncodedPage& page) {
+  lance::encodings::Nullable* nullable = encoding.mutable_nullable();
+  if (!view.HasNulls()) {
+    AddValues(view, shape, *nullable->mutable_no_nulls()->mutable_values(), page);
+    return;
+  }
+  auto* some = nullable->mutable_some_nulls();
+  AddFlat(1, Bitmap(view.length, [&](uint64_t i) { return !view.IsNull(i); }), *some->mutable_validity(), page);
+  AddValues(view, shape, *some->mutable_values(), page);
+}
+
+void AddValues(const LeafView& view, const ValueShape& shape, ArrayEncoding& encoding, EncodedPage& page) {
+  if (shape.kind == Kind::kList) {
+    encoding.mutable_fixed_size_list()->set_dimension(static_cast<uint32_t>(shape.dimension));
+    AddNullable(*view.items, *shape.item, *encoding.mutable_fixed_size_list()->mutable_items(), page);
+  } else if (shape.bits == 1) {
+    AddFlat(1, Bitmap(view.length, [&](uint64_t i) { return !view.IsNull(i) && view.Bit(i); }), encoding, page);
+  } else {
+    AddFlat(shape.bits, FixedBytes(view, shape.bytes()), encoding, page);
+  }
+}
+
+template <typename ValueAt, typename IsNullAt>
+void AddStrings(uint64_t count, const ValueAt& value_at, const IsNullAt& is_null, ArrayEncoding& encoding,
+                EncodedPage& page) {
+  std::vector<uint64_t> ends;
+  ends.reserve(count);
+  ByteVector bytes;
+  for (uint64_t i = 0; i < count; ++i) {
+    const Bytes value = value_at(i);
+    bytes.insert(bytes.end(), value.begin(), value.end());
+    ends.push_back(bytes.size());
+  }
+  const uint64_t null_adjustment = bytes.size() + 1;
+  for (uint64_t i = 0; i < count; ++i) ends[i] += is_null(i) ? null_adjustment : 0;
+  lance::encodings::Binary* binary = encoding.mutable_binary();
+  binary->set_null_adjustment(null_adjustment);
+  EncodeEnds(ends, *binary->mutable_indices(), page);
+  AddFlat(8, std::move(bytes), *binary->mutable_bytes(), page);
+}
+
+// Which of the distinct values each is, from 1; 0 for null. None if they are too many, or too few rows.
+struct Numbered {
+  ByteVector numbers;
+  DistinctValues distinct;
+};
+std::optional<Numbered> NumberValues(const LeafView& view) {
+  if (view.length < kMinDictionaryRows || view.null_count == view.length) return std::nullopt;
+  Numbered out;
+  for (uint64_t i = 0; i < view.length; ++i) {
+    out.numbers.push_back(view.IsNull(i) ? 0 : static_cast<uint8_t>(out.distinct.Add(view.Value(i)) + 1));
+    if (out.distinct.items().size() > kMaxDictionaryItems) return std::nullopt;
+  }
+  return out;
+}
+
+void AddNumbered(Numbered numbered, ArrayEncoding& encoding, EncodedPage& page) {
+  lance::encodings::Dictionary* dictionary = encoding.mutable_dictionary();
+  const std::vector<Bytes>& items = numbered.distinct.items();
+  dictionary->set_num_dictionary_items(static_cast<uint32_t>(items.size()));
+  AddFlat(8, std::move(numbered.numbers),
+          *dictionary->mutable_indices()->mutable_nullable()->mutable_no_nulls()->mutable_values(), page);
+  AddStrings(
+      items.size(), [&](uint64_t i) { return items[i]; }, [](uint64_t) { return false; },
+      *dictionary->mutable_items(), page);
+}
+
+}  // namespace
+
+void EncodeEnds(const std::vector<uint64_t>& ends, ArrayEncoding& encoding, EncodedPage& page) {
+  ByteVector bytes(ends.size() * sizeof(uint64_t));
+  if (!ends.empty()) std::memcpy(bytes.data(), ends.data(), bytes.size());
+  AddFlat(64, std::move(bytes), *encoding.mutable_nullable()->mutable_no_nulls()->mutable_values(), page);
+}
+
+EncodedPage EncodeLeafV20(const LeafView& view, const ValueShape& shape, bool is_text) {
+  EncodedPage page;
+  page.num_rows = view.length;
+  ArrayEncoding& encoding = page.array_v2_0.emplace();
+  if (shape.kind == Kind::kVariable) {
+    std::optional<Numbered> numbered = is_text ? NumberValues(view) : std::nullopt;
+    if (numbered) {
+      AddNumbered(*std::move(numbered), encoding, page);
+    } else {
+      AddStrings(
+          view.length, [&](uint64_t i) { return view.Value(i); }, [&](uint64_t i) { return view.IsNull(i); }, encoding,
+          page);
+    }
+  } else if (view.null_count == view.length) {
+    encoding.mutable_nullable()->mutable_all_nulls();
+  } else {
+    AddNullable(view, shape, encoding, page);
+  }
+  return page;
+}
+
+}  // namespace javelin::file

@@ -1,0 +1,63 @@
+#include "javelin/file/version_limits_internal.h"
+
+#include "javelin/base/error.h"
+#include "javelin/file/value_shape_internal.h"
+
+namespace javelin::file {
+
+namespace {
+
+// Two lists of this size and their levels fit the chunks of 2.1. Only lists of booleans must go into chunks.
+constexpr uint64_t kMaxBitsOfSmallChunk = 12u << 13;
+
+arrow::Status TooNew(const std::string& path, const Field& field, FileVersion version) {
+  return WithField(
+      NotSupported("column '{}' of type {} came with data files of version 2.2 and cannot be written as {}; write to a "
+                   "table of version 2.2, or leave the column out",
+                   path, field.type->ToString(), ToString(version)),
+      "column", path);
+}
+
+// Bits of a list of booleans with a bitmap of each of its levels; 0 for other types.
+uint64_t BitsOfBooleans(const arrow::DataType& type) {
+  uint64_t items = 1;
+  uint64_t levels = 0;
+  const arrow::DataType* item = &type;
+  for (; item->id() == arrow::Type::FIXED_SIZE_LIST; ++levels) {
+    const auto& list = static_cast<const arrow::FixedSizeListType&>(*item);
+    items *= static_cast<uint64_t>(list.list_size());
+    item = list.value_type().get();
+    if (items > kMaxBitsOfSmallChunk) break;
+  }
+  while (item->id() == arrow::Type::FIXED_SIZE_LIST)
+    item = static_cast<const arrow::FixedSizeListType&>(*item).value_type().get();
+  return item->id() == arrow::Type::BOOL && levels > 0 ? items * (levels + 1) : 0;
+}
+
+arrow::Status CheckSmallChunks(const std::string& path, const Field& field, FileVersion version) {
+  if (BitsOfBooleans(*field.type) <= kMaxBitsOfSmallChunk) return arrow::Status::OK();
+  return TooNew(path, field, version);
+}
+
+arrow::Status CheckField(const std::string& path, const Field& field, FileVersion version) {
+  const std::string& type = field.logical_type;
+  if (type == "map" || type.starts_with("fixed_size_list:struct")) return TooNew(path, field, version);
+  if (version == FileVersion{2, 1}) ARROW_RETURN_NOT_OK(CheckSmallChunks(path, field, version));
+  for (const Field& child : field.children) {
+    ARROW_RETURN_NOT_OK(CheckField(path + "." + child.name, child, version));
+  }
+  return arrow::Status::OK();
+}
+
+}  // namespace
+
+arrow::Status CheckVersionHolds(const Schema& schema, FileVersion version) {
+  if (version == FileVersion{2, 2}) return arrow::Status::OK();
+  if (version != FileVersion{2, 1} && version != FileVersion{2, 0}) {
+    return NotSupported("data files of version {} cannot be written; 2.0, 2.1 and 2.2 can", ToString(version));
+  }
+  for (const Field& field : schema.fields()) ARROW_RETURN_NOT_OK(CheckField(field.name, field, version));
+  return arrow::Status::OK();
+}
+
+}  // namespace javelin::file
