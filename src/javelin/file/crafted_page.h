@@ -62,7 +62,7 @@ inline arrow::Result<std::shared_ptr<arrow::Array>> ReadCraftedPage(const Resour
   Decompressor decompressor;
   DecodeContext context(memory, decompressor);
   ARROW_RETURN_NOT_OK(scan->Decode(context, *sinks.front()));
-  ARROW_ASSIGN_OR_RAISE(auto data, AssembleField(field, sinks, count / PageRowsPerRow(leaf.layers), resources.pool));
+  ARROW_ASSIGN_OR_RAISE(auto data, AssembleField(field, sinks, count / PageRowsPerRow(leaf.layers), memory));
   return arrow::MakeArray(std::move(data));
 }
 

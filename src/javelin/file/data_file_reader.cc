@@ -118,7 +118,7 @@ class DataFileReaderImpl final : public DataFileReader {
   arrow::Result<std::vector<BufferPtr>> GetBytes(const std::vector<ByteRange>& ranges, Access access);
   arrow::Result<std::vector<BufferPtr>> GetBytesBeforeTail(const std::vector<ByteRange>& ranges, Access access);
   void Decode(std::span<ColumnRead* const> reads, uint64_t num_rows);
-  arrow::Result<std::shared_ptr<arrow::Array>> Assemble(FieldRead& read, uint64_t num_rows) const;
+  arrow::Result<std::shared_ptr<arrow::Array>> Assemble(FieldRead& read, uint64_t num_rows, SinkMemory& memory) const;
   arrow::Status DecodeColumn(ColumnRead& read) const;
 
   arrow::Status InFile(const arrow::Status& status) const;
@@ -374,13 +374,14 @@ void DataFileReaderImpl::Decode(std::span<ColumnRead* const> reads, uint64_t num
   if (!jobs.empty()) environment_->resources.runtime->Cpu(std::move(jobs));
 }
 
-arrow::Result<std::shared_ptr<arrow::Array>> DataFileReaderImpl::Assemble(FieldRead& read, uint64_t num_rows) const {
+arrow::Result<std::shared_ptr<arrow::Array>> DataFileReaderImpl::Assemble(FieldRead& read, uint64_t num_rows,
+                                                                          SinkMemory& memory) const {
   std::vector<std::unique_ptr<LeafSink>> leaves;
   for (const auto& leaf : read.leaves) {
     if (leaf != nullptr) ARROW_RETURN_NOT_OK(leaf->status);
     leaves.push_back(leaf == nullptr ? nullptr : std::move(leaf->sink));
   }
-  auto data = AssembleField(*read.field, leaves, num_rows, environment_->resources.pool);
+  auto data = AssembleField(*read.field, leaves, num_rows, memory);
   if (!data.ok()) {
     const auto present = std::find_if(read.leaves.begin(), read.leaves.end(), [](const auto& leaf) { return !!leaf; });
     return present == read.leaves.end() ? InFile(data.status())
@@ -406,9 +407,10 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::ReadRows(
   std::vector<MemoryReservation> held;
   ARROW_RETURN_NOT_OK(Fetch(reads, access, held));
   Decode(reads, num_rows);
+  SinkMemory memory(environment_->resources.pool, environment_->resources.memory.get());
   arrow::ArrayVector arrays;
   for (FieldRead& field : fields) {
-    ARROW_ASSIGN_OR_RAISE(auto array, Assemble(field, num_rows));
+    ARROW_ASSIGN_OR_RAISE(auto array, Assemble(field, num_rows, memory));
     arrays.push_back(std::move(array));
   }
   return arrow::RecordBatch::Make(projection.ToArrow(), static_cast<int64_t>(num_rows), std::move(arrays));

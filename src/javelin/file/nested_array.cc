@@ -81,9 +81,43 @@ bool SameBits(const BufferPtr& left, const BufferPtr& right, uint64_t length) {
   return rest == 0 || ((left->data()[whole] ^ right->data()[whole]) & rest) == 0;
 }
 
+// Bytes of one value; 0 where types do not say.
+uint64_t WidthOf(const arrow::DataType& type) {
+  return arrow::is_fixed_width(type.id()) ? static_cast<uint64_t>(std::max(0, type.byte_width())) : 0;
+}
+
+// The most that an array of nulls takes, about. Saturates.
+uint64_t NullBytes(const arrow::DataType& type, uint64_t length) {
+  constexpr uint64_t kWidest = 16;  // validity and offsets, or the view of a string
+  switch (type.id()) {
+    case Type::STRUCT: {
+      uint64_t bytes = SaturatedProduct(kWidest, length);
+      for (const auto& child : type.fields()) bytes = SaturatedSum(bytes, NullBytes(*child->type(), length));
+      return bytes;
+    }
+    case Type::FIXED_SIZE_LIST: {
+      const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
+      const uint64_t items = SaturatedProduct(length, static_cast<uint64_t>(list.list_size()));
+      return SaturatedSum(SaturatedProduct(kWidest, length), NullBytes(*list.value_type(), items));
+    }
+    case Type::NA: return 0;
+    default: return SaturatedProduct(length, std::max(kWidest, WidthOf(type)));
+  }
+}
+
+// The most that values take as a dictionary: each once, an index and a place in a table of hashes.
+uint64_t DictionaryBytes(const arrow::ArrayData& plain) {
+  constexpr uint64_t kIndexAndHash = 4 + 2 * 16;
+  uint64_t bytes = SaturatedProduct(static_cast<uint64_t>(plain.length), kIndexAndHash);
+  for (const BufferPtr& buffer : plain.buffers) {
+    if (buffer != nullptr) bytes = SaturatedSum(bytes, static_cast<uint64_t>(buffer->size()));
+  }
+  return bytes;
+}
+
 class Assembly {
  public:
-  Assembly(std::span<const std::unique_ptr<LeafSink>> leaves, arrow::MemoryPool* pool) : leaves_(leaves), pool_(pool) {}
+  Assembly(std::span<const std::unique_ptr<LeafSink>> leaves, SinkMemory& memory) : leaves_(leaves), memory_(memory) {}
 
   // Null if the file has none of its leaves. `depth`: of the field's own layer; 0 = top level.
   arrow::Result<std::shared_ptr<arrow::ArrayData>> Build(const Field& field, size_t depth) {
@@ -114,7 +148,9 @@ class Assembly {
                                                            uint64_t length) const {
     if (array != nullptr) return array;
     if (!field.nullable) return Corruption("column '{}' is not in the file and must not be null", field.name);
-    ARROW_ASSIGN_OR_RAISE(const auto nulls, arrow::MakeArrayOfNull(field.type, static_cast<int64_t>(length), pool_));
+    ARROW_RETURN_NOT_OK(memory_.Reserve(NullBytes(*field.type, length)));
+    ARROW_ASSIGN_OR_RAISE(const auto nulls,
+                          arrow::MakeArrayOfNull(field.type, static_cast<int64_t>(length), memory_.pool()));
     return nulls->data();
   }
 
@@ -133,7 +169,8 @@ class Assembly {
   arrow::Result<std::shared_ptr<arrow::ArrayData>> BuildDictionary(const arrow::DictionaryType& type,
                                                                    ValueSink& values) const {
     ARROW_ASSIGN_OR_RAISE(auto plain, values.Finish(type.value_type()));
-    arrow::compute::ExecContext context(pool_);
+    ARROW_RETURN_NOT_OK(memory_.Reserve(DictionaryBytes(*plain)));
+    arrow::compute::ExecContext context(memory_.pool());
     context.set_use_threads(false);
     ARROW_ASSIGN_OR_RAISE(
         const arrow::Datum encoded,
@@ -159,8 +196,9 @@ class Assembly {
     const uint8_t* source = rows->buffers[1]->data();
     for (const auto& field : type->fields()) {
       ARROW_ASSIGN_OR_RAISE(const ValueShape shape, ShapeOf(*field->type()));
+      ARROW_RETURN_NOT_OK(memory_.Reserve(static_cast<uint64_t>(length) * shape.bytes()));
       ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> bytes,
-                            arrow::AllocateBuffer(length * static_cast<int64_t>(shape.bytes()), pool_));
+                            arrow::AllocateBuffer(length * static_cast<int64_t>(shape.bytes()), memory_.pool()));
       uint8_t* target = bytes->mutable_data();
       for (int64_t row = 0; row < length; ++row)
         std::memcpy(target + static_cast<uint64_t>(row) * shape.bytes(), source + static_cast<uint64_t>(row) * stride,
@@ -234,7 +272,7 @@ class Assembly {
   }
 
   std::span<const std::unique_ptr<LeafSink>> leaves_;
-  arrow::MemoryPool* pool_;
+  SinkMemory& memory_;
   size_t next_ = 0;
 };
 
@@ -249,8 +287,8 @@ arrow::Result<std::vector<LeafColumn>> LeafColumnsOf(const Field& field) {
 
 arrow::Result<std::shared_ptr<arrow::ArrayData>> AssembleField(const Field& field,
                                                                std::span<const std::unique_ptr<LeafSink>> leaves,
-                                                               uint64_t num_rows, arrow::MemoryPool* pool) {
-  Assembly assembly(leaves, pool);
+                                                               uint64_t num_rows, SinkMemory& memory) {
+  Assembly assembly(leaves, memory);
   ARROW_ASSIGN_OR_RAISE(auto array, assembly.Build(field, 0));
   ARROW_ASSIGN_OR_RAISE(array, assembly.OrNulls(field, std::move(array), num_rows));
   if (static_cast<uint64_t>(array->length) != num_rows)

@@ -25,9 +25,10 @@ struct LeafColumn {
 arrow::Result<std::vector<LeafColumn>> LeafColumnsOf(const Field& field);
 
 // The array of a field from what was read of its leaves, which are used up; in the order of LeafColumnsOf, null for one
-// that the file does not have: it reads as null. Corruption: leaves that disagree about what lies around them.
+// that the file does not have: it reads as null. `memory`: for what has to be made anew. Corruption: leaves that
+// disagree about what lies around them.
 arrow::Result<std::shared_ptr<arrow::ArrayData>> AssembleField(const Field& field,
                                                                std::span<const std::unique_ptr<LeafSink>> leaves,
-                                                               uint64_t num_rows, arrow::MemoryPool* pool);
+                                                               uint64_t num_rows, SinkMemory& memory);
 
 }  // namespace javelin::file

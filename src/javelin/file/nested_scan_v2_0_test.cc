@@ -88,8 +88,7 @@ class NestedV20Test : public ::testing::Test {
     Decompressor decompressor;
     DecodeContext context(memory, decompressor);
     ARROW_RETURN_NOT_OK(scan->Decode(context, *sinks[0]));
-    ARROW_ASSIGN_OR_RAISE(auto data,
-                          AssembleField(schema.fields()[0], sinks, TotalCount(rows), resources_.pool));
+    ARROW_ASSIGN_OR_RAISE(auto data, AssembleField(schema.fields()[0], sinks, TotalCount(rows), memory));
     auto array = arrow::MakeArray(data);
     ARROW_RETURN_NOT_OK(array->ValidateFull());
     return array;
@@ -151,21 +150,20 @@ TEST_F(NestedV20Test, ColumnsThatContradictEachOther) {
   EXPECT_KIND(read({ListPage({1, 2}, 2, 2)}, {BytePage("ab")}), ErrorKind::kCorruption, "marks a null");
   EXPECT_KIND(read({ListPage({1, 2}, 0, 0)}, {}), ErrorKind::kCorruption, "marks a null");
   EXPECT_KIND(read({BytePage("ab")}, {BytePage("ab")}), ErrorKind::kCorruption, "stands for lists");
-  EXPECT_KIND(read({ListPage({1}, 3, 1), ListPage({1}, 0, ~uint64_t{0})}, {BytePage("ab")}),
-              ErrorKind::kCorruption, "page 1 of its lists");
+  EXPECT_KIND(read({ListPage({1}, 3, 1), ListPage({1}, 0, ~uint64_t{0})}, {BytePage("ab")}), ErrorKind::kCorruption,
+              "page 1 of its lists");
   TestPage cut = ListPage({1, 2}, 3, 2);
   cut.buffers[0].pop_back();
   EXPECT_KIND(read({cut}, {BytePage("ab")}), ErrorKind::kCorruption, "page 0 of its lists");
-  EXPECT_KIND(read({ListPage({1, 2}, 3, 2)}, {{2, "struct {}", {}}}), ErrorKind::kNotSupported,
-              "page 0 of its values");
+  EXPECT_KIND(read({ListPage({1, 2}, 3, 2)}, {{2, "struct {}", {}}}), ErrorKind::kNotSupported, "page 0 of its values");
 }
 
 TEST_F(NestedV20Test, ItemsWithoutBytesTakeMemoryWithinTheBudget) {
   constexpr uint64_t kMany = uint64_t{1} << 40;
-  EXPECT_KIND(Read(arrow::list(arrow::int8()), {Column({ListPage({kMany}, kMany + 1, kMany)}), Column({NullPage(kMany)})},
-                   1)
-                  .status(),
-              ErrorKind::kOutOfMemory, "");
+  EXPECT_KIND(
+      Read(arrow::list(arrow::int8()), {Column({ListPage({kMany}, kMany + 1, kMany)}), Column({NullPage(kMany)})}, 1)
+          .status(),
+      ErrorKind::kOutOfMemory, "");
   EXPECT_EQ(resources_.memory->used(), 0);
 }
 

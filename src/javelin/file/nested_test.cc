@@ -52,7 +52,7 @@ class NestedTest : public ::testing::Test {
       sinks.push_back(std::make_unique<LeafSink>(columns[i].shape, columns[i].layers, memory_, num_rows));
       ARROW_RETURN_NOT_OK(AppendRows(*sinks.back(), pages.at(i), num_rows * PageRowsPerRow(columns[i].layers)));
     }
-    ARROW_ASSIGN_OR_RAISE(auto data, AssembleField(field, sinks, num_rows, resources_.pool));
+    ARROW_ASSIGN_OR_RAISE(auto data, AssembleField(field, sinks, num_rows, memory_));
     auto array = arrow::MakeArray(std::move(data));
     ARROW_RETURN_NOT_OK(array->ValidateFull());
     return array;
@@ -150,7 +150,7 @@ TEST_F(NestedTest, PagesOfOneColumnMayDifferInTheirLayers) {
   ASSERT_TRUE(AppendRows(*sinks[0], {{kItem, kList}, {1, 0}, {}, {1, 2}}, 1).ok());
   ASSERT_TRUE(AppendRows(*sinks[0], {{kNullItem, kAnyList}, {1, 1, 1}, {2, 3, 1}, {0}}, 3).ok());
   ASSERT_TRUE(AppendRows(*sinks[0], {{kItem, kEmptyList}, {1, 1}, {1, 0}, {5}}, 2).ok());
-  const auto array = arrow::MakeArray(AssembleField(schema.fields()[0], sinks, 6, resources_.pool).ValueOrDie());
+  const auto array = arrow::MakeArray(AssembleField(schema.fields()[0], sinks, 6, memory_).ValueOrDie());
   EXPECT_TRUE(
       array->Equals(*arrow::json::ArrayFromJSONString(type, "[[1, 2], null, [], [null], [], [5]]").ValueOrDie()))
       << array->ToString();

@@ -23,6 +23,15 @@ SinkMemory::~SinkMemory() {
   if (budget_ != nullptr) budget_->Release(reserved_);
 }
 
+arrow::Status SinkMemory::Reserve(uint64_t bytes) {
+  if (budget_ == nullptr) return arrow::Status::OK();
+  if (bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    return OutOfMemory("{} bytes are too many to read at once", bytes);
+  ARROW_RETURN_NOT_OK(budget_->Reserve(static_cast<int64_t>(bytes), "decoded column data"));
+  reserved_ += static_cast<int64_t>(bytes);
+  return arrow::Status::OK();
+}
+
 arrow::Status SinkMemory::Grow(std::shared_ptr<arrow::ResizableBuffer>& buffer, uint64_t size, uint64_t expected) {
   const uint64_t capacity = buffer == nullptr ? 0 : static_cast<uint64_t>(buffer->capacity());
   if (std::max(size, expected) > static_cast<uint64_t>(std::numeric_limits<int64_t>::max() / 4)) {
@@ -30,11 +39,7 @@ arrow::Status SinkMemory::Grow(std::shared_ptr<arrow::ResizableBuffer>& buffer, 
   }
   if (size <= capacity && buffer != nullptr) return buffer->Resize(static_cast<int64_t>(size), /*shrink_to_fit=*/false);
   const uint64_t wanted = std::max(size, capacity == 0 ? expected : capacity * 2);
-  const int64_t growth = static_cast<int64_t>(wanted - capacity);
-  if (budget_ != nullptr) {
-    ARROW_RETURN_NOT_OK(budget_->Reserve(growth, "decoded column data"));
-    reserved_ += growth;
-  }
+  ARROW_RETURN_NOT_OK(Reserve(wanted - capacity));
   if (buffer == nullptr) {
     ARROW_ASSIGN_OR_RAISE(buffer, arrow::AllocateResizableBuffer(0, pool_));
   }

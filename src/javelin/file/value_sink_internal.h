@@ -26,6 +26,8 @@ class SinkMemory {
   arrow::MemoryPool* pool() const { return pool_; }
   MemoryBudget* budget() const { return budget_; }  // may be null
   uint64_t bytes() const { return static_cast<uint64_t>(reserved_); }
+  // Counts `bytes` that the caller is about to take. OutOfMemory: the budget does not allow it.
+  arrow::Status Reserve(uint64_t bytes);
   // Makes room for `size` bytes in all; the first time for `expected` if that is more, later at least doubling, so that
   // appending is cheap.
   arrow::Status Grow(std::shared_ptr<arrow::ResizableBuffer>& buffer, uint64_t size, uint64_t expected = 0);
