@@ -215,8 +215,8 @@ class NestedScan final : public PageScan {
 
   NestedLeaf20 leaf_;
   std::vector<ListLevel> levels_;
-  size_t done_ = 0;             // levels whose offsets are there
-  std::vector<Slice> wanted_;   // of the column whose turn it is
+  size_t done_ = 0;              // levels whose offsets are there
+  std::vector<Slice> wanted_;    // of the column whose turn it is
   std::vector<uint64_t> slots_;  // rows, then the items of each level
   bool planned_ = false;
   std::vector<Part> parts_;

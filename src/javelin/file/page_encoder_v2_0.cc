@@ -104,8 +104,8 @@ void AddNumbered(Numbered numbered, ArrayEncoding& encoding, EncodedPage& page) 
   AddFlat(8, std::move(numbered.numbers),
           *dictionary->mutable_indices()->mutable_nullable()->mutable_no_nulls()->mutable_values(), page);
   AddStrings(
-      items.size(), [&](uint64_t i) { return items[i]; }, [](uint64_t) { return false; },
-      *dictionary->mutable_items(), page);
+      items.size(), [&](uint64_t i) { return items[i]; }, [](uint64_t) { return false; }, *dictionary->mutable_items(),
+      page);
 }
 
 }  // namespace
