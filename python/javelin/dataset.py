@@ -106,7 +106,8 @@ def write_dataset(
     max_rows_per_file, max_bytes_per_file : int
         A data file is ended when it reaches either.
     data_storage_version : str, optional
-        Version of the data files: ``"2.2"`` (``"stable"``), or the table's own on append.
+        Version of the new data files: ``"2.0"``, ``"2.1"`` or ``"2.2"`` (``"stable"``). Without it the table's own, or ``"2.2"``
+        for a new table. An append in another version than the table's leaves a table of both, as with the released package.
     enable_v2_manifest_paths : bool
         On create: name manifests so that the latest sorts first.
 

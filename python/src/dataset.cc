@@ -23,19 +23,6 @@ WriteMode ParseMode(const std::string& mode) {
   return WriteMode::kCreate;
 }
 
-// "2.2" and the names that the ecosystem has for versions; whether we can write it is the library's answer.
-file::FileVersion ParseStorageVersion(const std::string& text) {
-  if (text == "stable") return file::FileVersion{2, 2};
-  if (text == "next") return file::FileVersion{2, 3};
-  if (text == "legacy" || text == "0.1") return file::FileVersion{0, 1};
-  if (text == "2.0") return file::FileVersion{2, 0};
-  if (text == "2.1") return file::FileVersion{2, 1};
-  if (text == "2.2") return file::FileVersion{2, 2};
-  if (text == "2.3") return file::FileVersion{2, 3};
-  Check(InvalidInput("data_storage_version must be 'stable', '2.0', '2.1' or '2.2', got '{}'", text));
-  return {};
-}
-
 Handle<Dataset> Open(const Handle<Session>& session, const std::string& uri, std::optional<uint64_t> version,
                      const StorageOptions& storage_options) {
   Check(session.session()->runtime().CheckProcess());
@@ -66,7 +53,8 @@ WriteOptions MakeWriteOptions(const std::string& mode, const std::optional<std::
                               const StorageOptions& storage_options) {
   WriteOptions options;
   options.mode = ParseMode(mode);
-  if (data_storage_version.has_value()) options.data_storage_version = ParseStorageVersion(*data_storage_version);
+  if (data_storage_version.has_value())
+    options.data_storage_version = Unwrap(file::ParseFileVersion(*data_storage_version));
   options.max_rows_per_file = max_rows_per_file;
   options.max_bytes_per_file = max_bytes_per_file;
   options.enable_v2_manifest_paths = enable_v2_manifest_paths;

@@ -57,7 +57,8 @@ arrow::Status DataFilesWriter::StartFile() {
   if (writer_ != nullptr) return arrow::Status::OK();
   path_ = RandomDataFileName(*resources_.runtime);
   ARROW_ASSIGN_OR_RAISE(std::unique_ptr<ObjectWriter> sink, table_.store->OpenWriter(KeyOf(table_, path_)));
-  ARROW_ASSIGN_OR_RAISE(writer_, file::DataFileWriter::Make(resources_, std::move(sink), schema_));
+  ARROW_ASSIGN_OR_RAISE(writer_,
+                        file::DataFileWriter::Make(resources_, std::move(sink), schema_, {.version = version_}));
   return arrow::Status::OK();
 }
 

@@ -22,8 +22,9 @@ struct DataFileLimits {
 
 class DataFilesWriter {
  public:
-  DataFilesWriter(const Resources& resources, const StoreLocation& table, file::Schema schema, DataFileLimits limits)
-      : resources_(resources), table_(table), schema_(std::move(schema)), limits_(limits) {}
+  DataFilesWriter(const Resources& resources, const StoreLocation& table, file::Schema schema,
+                  file::FileVersion version, DataFileLimits limits)
+      : resources_(resources), table_(table), schema_(std::move(schema)), version_(version), limits_(limits) {}
 
   // All rows of `data`, whose columns must be the schema's. Data files appear one by one; nothing refers to them yet.
   arrow::Status Write(const arrow::RecordBatch& batch);
@@ -41,6 +42,7 @@ class DataFilesWriter {
   const Resources& resources_;
   const StoreLocation& table_;
   const file::Schema schema_;
+  const file::FileVersion version_;
   const DataFileLimits limits_;
   std::string path_;                              // of the file under way
   std::unique_ptr<file::DataFileWriter> writer_;  // of the file under way

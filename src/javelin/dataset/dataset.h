@@ -41,7 +41,7 @@ enum class WriteMode { kCreate, kAppend, kOverwrite };
 
 struct WriteOptions {
   WriteMode mode = WriteMode::kCreate;
-  std::optional<file::FileVersion> data_storage_version;  // none = 2.2, or the table's own on append
+  std::optional<file::FileVersion> data_storage_version;  // none = the table's own, or 2.2 for a new one
   uint64_t max_rows_per_file = 1'048'576;
   uint64_t max_bytes_per_file = 96'636'764'160;
   bool enable_v2_manifest_paths = true;  // create only

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "javelin/dataset/dataset_world_internal.h"
+#include "javelin/table/feature_flags.h"
 #include "javelin/table/transaction.h"
 #include "javelin/table/versions.h"
 
@@ -290,21 +291,44 @@ TEST_P(Datasets, ViewsAreStoredAsPlainStrings) {
             Both(MakeRows(0, 3), {{3, "short"}, {4, {}}, {5, "a string that is longer than a view holds in place"}}));
 }
 
-TEST_P(Datasets, TablesOfOlderDataFilesAreNotAppendedTo) {
+TEST_P(Datasets, TablesOfUnwrittenDataFilesAreNotAppendedTo) {
   ASSERT_OK(world_.Write(MakeRows(0, 3), WriteMode::kCreate).status());
-  for (std::string version : {"2.0", "2.1", "0.1"}) {
+  for (std::string version : {"2.3", "4.0", "0.1"}) {
     ASSERT_OK(world_.Plant([&](table::Manifest& next) { next.data_format_version = version; }).status());
     world_.counting().Reset();
     ExpectError(world_.Write(MakeRows(3, 1), WriteMode::kAppend).status(), ErrorKind::kNotSupported, version);
     EXPECT_EQ(world_.counting().counts().put, 0u);
   }
-  ASSERT_OK_AND_ASSIGN(const auto replaced, world_.Write(MakeRows(0, 1), WriteMode::kOverwrite));
+  // Legacy files and others have no table in common.
+  const WriteOptions as_2_2{.data_storage_version = file::FileVersion{2, 2}};
+  ExpectError(world_.Write(MakeRows(3, 1), WriteMode::kAppend, as_2_2).status(), ErrorKind::kNotSupported, "0.1");
+  ASSERT_OK_AND_ASSIGN(const auto replaced, world_.Write(MakeRows(0, 1), WriteMode::kOverwrite, as_2_2));
   EXPECT_EQ(replaced->manifest().data_format_version, "2.2");
 }
 
+TEST_P(Datasets, NewFilesHaveTheVersionOfTheTableUnlessAskedOtherwise) {
+  auto version_of = [](const Dataset& dataset) { return dataset.manifest().fragments.back().files[0].version; };
+  for (const file::FileVersion version : {file::FileVersion{2, 0}, {2, 1}}) {
+    ASSERT_OK_AND_ASSIGN(auto dataset,
+                         world_.Write(MakeRows(0, 3), WriteMode::kOverwrite, {.data_storage_version = version}));
+    EXPECT_EQ(dataset->manifest().data_format_version, file::ToString(version));
+    EXPECT_EQ(version_of(*dataset), version);
+    ASSERT_OK_AND_ASSIGN(dataset, world_.Write(MakeRows(0, 2), WriteMode::kOverwrite));
+    EXPECT_EQ(dataset->manifest().data_format_version, file::ToString(version));
+    ASSERT_OK_AND_ASSIGN(dataset, world_.Write(MakeRows(2, 1), WriteMode::kAppend));
+    EXPECT_EQ(version_of(*dataset), version);
+    ASSERT_OK_AND_ASSIGN(
+        dataset, world_.Write(MakeRows(3, 1), WriteMode::kAppend, {.data_storage_version = file::FileVersion{2, 2}}));
+    EXPECT_EQ(version_of(*dataset), (file::FileVersion{2, 2}));
+    EXPECT_EQ(dataset->manifest().data_format_version, file::ToString(version));
+    EXPECT_NE(dataset->manifest().reader_feature_flags & table::flag::kMixedFileVersions, 0u);
+    EXPECT_EQ(world_.Rows(*dataset), MakeRows(0, 4));
+  }
+}
+
 TEST_P(Datasets, OptionsAreChecked) {
-  ExpectError(world_.Write({}, WriteMode::kCreate, {.data_storage_version = file::FileVersion{2, 1}}).status(),
-              ErrorKind::kNotSupported, "2.1");
+  ExpectError(world_.Write({}, WriteMode::kCreate, {.data_storage_version = file::FileVersion{2, 3}}).status(),
+              ErrorKind::kNotSupported, "2.3");
   ExpectError(world_.Write({}, WriteMode::kCreate, {.max_rows_per_file = 0}).status(), ErrorKind::kInvalidInput,
               "max_rows_per_file");
   ExpectError(world_.Write({}, WriteMode::kCreate, {.max_bytes_per_file = 0}).status(), ErrorKind::kInvalidInput,

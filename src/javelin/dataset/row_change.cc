@@ -48,8 +48,8 @@ class RowChanger {
     ARROW_RETURN_NOT_OK(CheckCanFollow(*table_));
     ARROW_RETURN_NOT_OK(table::CheckProgress(change_.compacted, table_->manifest()));
     if (change_.new_rows != nullptr) {
-      ARROW_RETURN_NOT_OK(CheckAppendable(*table_));
       ARROW_ASSIGN_OR_RAISE(columns_, ColumnsOfAppend(*change_.new_rows->schema(), table_->manifest().schema));
+      ARROW_ASSIGN_OR_RAISE(version_, CheckAppendable(*table_, columns_, options_));
     }
     ARROW_RETURN_NOT_OK(CheckReplaced());
     std::vector<RowAddress> gone = change_.masked;
@@ -77,7 +77,7 @@ class RowChanger {
 
   arrow::Status Write() {
     if (change_.new_rows != nullptr) {
-      data_.emplace(resources_, table_->location, columns_,
+      data_.emplace(resources_, table_->location, columns_, version_,
                     DataFileLimits{options_.max_rows_per_file, options_.max_bytes_per_file});
       ARROW_ASSIGN_OR_RAISE(update_.new_fragments, WriteFiles(*change_.new_rows, columns_, *data_));
     }
@@ -112,6 +112,7 @@ class RowChanger {
   const WriteOptions& options_;
   const Resources& resources_;
   file::Schema columns_;  // of the new rows
+  file::FileVersion version_;
   std::optional<DataFilesWriter> data_;
   RowMasks masks_;
   std::vector<table::RowOrigin> origins_;  // of the first new rows

@@ -195,10 +195,10 @@ TEST_P(RowChanges, ImpossibleChangesWriteNothing) {
   ExpectError(CommitRowChange(*dataset_, {reader.get(), {}}, {.max_rows_per_file = 0}).status(),
               ErrorKind::kInvalidInput, "max_rows_per_file");
   EXPECT_EQ(world_.counting().counts().total(), 0u);
-  ASSERT_OK(world_.Plant([](table::Manifest& next) { next.data_format_version = "2.1"; }).status());
+  ASSERT_OK(world_.Plant([](table::Manifest& next) { next.data_format_version = "2.3"; }).status());
   ASSERT_OK_AND_ASSIGN(dataset_, world_.Open());
   world_.counting().Reset();
-  ExpectError(Change(MakeRows(100, 1), {}).status(), ErrorKind::kNotSupported, "2.1");
+  ExpectError(Change(MakeRows(100, 1), {}).status(), ErrorKind::kNotSupported, "2.3");
   EXPECT_EQ(world_.counting().counts().total(), 0u);
   ASSERT_OK(Advance({}, {At(0, 1)}));  // no new file, so its version does not matter
   EXPECT_EQ(world_.Rows(*dataset_), Without(MakeRows(0, 30), {1}));

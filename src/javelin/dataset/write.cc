@@ -7,24 +7,16 @@
 #include "javelin/dataset/incoming_rows_internal.h"
 #include "javelin/file/data_file_writer.h"
 #include "javelin/table/commit.h"
+#include "javelin/table/data_format.h"
 #include "javelin/table/feature_flags.h"
 
 namespace javelin::internal {
-
-namespace {
-
-constexpr file::FileVersion kWrittenVersion{2, 2};
-
-}  // namespace
 
 arrow::Status CheckWriteOptions(const WriteOptions& options) {
   if (options.max_rows_per_file == 0) return InvalidInput("max_rows_per_file must not be 0");
   if (options.max_bytes_per_file == 0) return InvalidInput("max_bytes_per_file must not be 0");
   if (options.max_commit_retries < 0)
     return InvalidInput("max_commit_retries must not be negative, it is {}", options.max_commit_retries);
-  const file::FileVersion version = options.data_storage_version.value_or(kWrittenVersion);
-  if (version != kWrittenVersion)
-    return NotSupported("writing data files of version {}; this version writes 2.2", file::ToString(version));
   return arrow::Status::OK();
 }
 
@@ -35,12 +27,31 @@ arrow::Status CheckCanFollow(const DatasetState& table) {
   return arrow::Status::OK();
 }
 
-arrow::Status CheckAppendable(const DatasetState& table) {
+namespace {
+
+// What is asked for, else what the table has, else (no table) the default.
+arrow::Result<file::FileVersion> VersionOfNewFiles(const DatasetState& table, const file::Schema& columns,
+                                                   const WriteOptions& options) {
+  file::FileVersion version = file::DataFileWriteOptions{}.version;
+  if (options.data_storage_version) {
+    version = *options.data_storage_version;
+  } else if (table.loaded.manifest != nullptr) {
+    ARROW_ASSIGN_OR_RAISE(version, table::DataFormatOf(table.manifest()));
+  }
+  ARROW_RETURN_NOT_OK(file::CheckWritable(columns, version));
+  return version;
+}
+
+}  // namespace
+
+arrow::Result<file::FileVersion> CheckAppendable(const DatasetState& table, const file::Schema& columns,
+                                                 const WriteOptions& options) {
   ARROW_RETURN_NOT_OK(CheckCanFollow(table));
-  const std::string& version = table.manifest().data_format_version;
-  if (version == file::ToString(kWrittenVersion)) return arrow::Status::OK();
-  return NotSupported("appending to '{}', whose data files have version {}; this version writes 2.2",
-                      table.location.uri, version);
+  ARROW_ASSIGN_OR_RAISE(const file::FileVersion own, table::DataFormatOf(table.manifest()));
+  if (own < file::FileVersion{2, 0})
+    return NotSupported("'{}' has data files of the legacy version 0.1, which others cannot join; overwrite it",
+                        table.location.uri);
+  return VersionOfNewFiles(table, columns, options);
 }
 
 namespace {
@@ -48,6 +59,7 @@ namespace {
 // What is written and how it is committed.
 struct Plan {
   file::Schema written;  // the columns of the new files
+  file::FileVersion version;
   table::Operation operation;
   bool creates = false;
 };
@@ -60,20 +72,21 @@ arrow::Result<file::Schema> ColumnsOfOverwrite(const DatasetState& table, const 
   return file::Schema::FromArrow(given, FieldId(static_cast<int32_t>(mark.value_or(-1) + 1)));
 }
 
-arrow::Result<Plan> PlanWrite(const DatasetState& table, const arrow::Schema& given, WriteMode mode) {
+arrow::Result<Plan> PlanWrite(const DatasetState& table, const arrow::Schema& given, const WriteOptions& options) {
   Plan plan;
-  if (mode == WriteMode::kAppend) {
-    ARROW_RETURN_NOT_OK(CheckAppendable(table));
+  if (options.mode == WriteMode::kAppend) {
     ARROW_ASSIGN_OR_RAISE(plan.written, ColumnsOfAppend(given, table.manifest().schema));
+    ARROW_ASSIGN_OR_RAISE(plan.version, CheckAppendable(table, plan.written, options));
     plan.operation = table::Append{};
     return plan;
   }
   plan.creates = table.loaded.manifest == nullptr;
   if (!plan.creates) ARROW_RETURN_NOT_OK(CheckCanFollow(table));
   ARROW_ASSIGN_OR_RAISE(plan.written, ColumnsOfOverwrite(table, given));
+  ARROW_ASSIGN_OR_RAISE(plan.version, VersionOfNewFiles(table, plan.written, options));
   table::Overwrite overwrite;
   overwrite.schema = plan.written;
-  overwrite.data_format_version = file::ToString(kWrittenVersion);
+  overwrite.data_format_version = file::ToString(plan.version);
   plan.operation = std::move(overwrite);
   return plan;
 }
@@ -101,11 +114,9 @@ arrow::Result<std::vector<table::Fragment>> WriteFiles(arrow::RecordBatchReader&
 arrow::Result<table::LoadedManifest> WriteRows(const DatasetState& table, arrow::RecordBatchReader& data,
                                                const WriteOptions& options) {
   ARROW_RETURN_NOT_OK(CheckWriteOptions(options));
-  ARROW_ASSIGN_OR_RAISE(Plan plan, PlanWrite(table, *data.schema(), options.mode));
-  ARROW_RETURN_NOT_OK(
-      file::CheckWritable(plan.written, kWrittenVersion));  // without rows no file would be opened that says so
+  ARROW_ASSIGN_OR_RAISE(Plan plan, PlanWrite(table, *data.schema(), options));
   const Resources& resources = table.session->resources();
-  DataFilesWriter writer(resources, table.location, plan.written,
+  DataFilesWriter writer(resources, table.location, plan.written, plan.version,
                          {options.max_rows_per_file, options.max_bytes_per_file});
   auto fragments = WriteFiles(data, plan.written, writer);
   if (!fragments.ok()) {

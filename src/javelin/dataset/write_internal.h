@@ -20,8 +20,10 @@ arrow::Result<table::LoadedManifest> WriteRows(const DatasetState& table, arrow:
 arrow::Status CheckWriteOptions(const WriteOptions& options);
 // NotSupported: the version cannot be followed by one of ours.
 arrow::Status CheckCanFollow(const DatasetState& table);
-// The same, and that new data files fit the table's.
-arrow::Status CheckAppendable(const DatasetState& table);
+// The same, and the version that new data files of such columns get: what is asked for, or the table's own.
+// NotSupported: they cannot be written in it.
+arrow::Result<file::FileVersion> CheckAppendable(const DatasetState& table, const file::Schema& columns,
+                                                 const WriteOptions& options);
 // All rows of `data`, brought to the columns `target` (ColumnsOfAppend), as fragments without ids.
 arrow::Result<std::vector<table::Fragment>> WriteFiles(arrow::RecordBatchReader& data, const file::Schema& target,
                                                        DataFilesWriter& writer);

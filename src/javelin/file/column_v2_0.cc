@@ -20,8 +20,7 @@ struct Node {
   std::vector<Slice> runs;
 
   bool IsNull(uint64_t slot) const {
-    return data->buffers[0] != nullptr &&
-           !GetBit(data->buffers[0]->data(), static_cast<uint64_t>(data->offset) + slot);
+    return data->buffers[0] != nullptr && !GetBit(data->buffers[0]->data(), static_cast<uint64_t>(data->offset) + slot);
   }
   Slice ItemsOf(uint64_t slot, unsigned offset_bits) const {
     if (IsNull(slot)) return {};
@@ -64,16 +63,15 @@ arrow::Status AppendColumns(const Field& field, LeafPath path, std::vector<Physi
   const std::string& type = field.logical_type;
   const bool is_large = type.starts_with("large_list");
   const bool is_list = type.starts_with("list") || is_large;
-  const bool is_struct = type == "struct" && !IsTruthy(field.metadata, kPackedMetadata) &&
-                         !IsTruthy(field.metadata, kOldPackedMetadata);
+  const bool is_struct =
+      type == "struct" && !IsTruthy(field.metadata, kPackedMetadata) && !IsTruthy(field.metadata, kOldPackedMetadata);
   const bool is_blob = field.metadata.contains(std::string(kBlobMetadata)) || type == "blob";
   if (is_blob || (!is_list && !is_struct && !field.children.empty())) {
     return WithField(NotSupported("column '{}' of type {}{} cannot be written to data files of version 2.0", path.name,
                                   field.type->ToString(), is_blob ? " (blob)" : ""),
                      "column", path.name);
   }
-  path.layers.insert(path.layers.begin(),
-                     {.is_list = is_list, .offset_bits = is_large ? 64u : is_list ? 32u : 0u});
+  path.layers.insert(path.layers.begin(), {.is_list = is_list, .offset_bits = is_large ? 64u : is_list ? 32u : 0u});
   path.nullable.insert(path.nullable.begin(), field.nullable);
   path.leaf = field;
   PhysicalColumn column{.path = path};
@@ -129,7 +127,8 @@ EncodedPage CountStructs(const LeafPath& path, const LeafPieces& pieces) {
   return page;
 }
 
-arrow::Result<EncodedPage> EncodeLeaf(const PhysicalColumn& column, const LeafPieces& pieces, const PageOptions& options) {
+arrow::Result<EncodedPage> EncodeLeaf(const PhysicalColumn& column, const LeafPieces& pieces,
+                                      const PageOptions& options) {
   const bool is_text = column.path.leaf.type->id() == arrow::Type::STRING;
   if (column.path.is_flat()) {
     ARROW_ASSIGN_OR_RAISE(const auto data, JoinPieces(pieces, options.pool));

@@ -16,7 +16,8 @@ namespace javelin::file {
 arrow::Result<std::vector<PhysicalColumn>> ColumnsV20Of(const Field& field);
 
 // `pieces`: arrays of the whole top-level field. A page has rows of its own level. For a struct, one without buffers.
-arrow::Result<EncodedPage> EncodePageV20(const PhysicalColumn& column, const LeafPieces& pieces, const PageOptions& options);
+arrow::Result<EncodedPage> EncodePageV20(const PhysicalColumn& column, const LeafPieces& pieces,
+                                         const PageOptions& options);
 
 // InvalidInput naming the column: a struct of the top-level field `data` is null, which the version has no place for.
 arrow::Status CheckNoNullStructs(const arrow::ArrayData& data, const std::vector<PhysicalColumn>& columns);

@@ -70,11 +70,10 @@ std::shared_ptr<arrow::Array> SparseLists(const std::shared_ptr<arrow::Array>& i
 }
 
 class NestedFileOfEachVersion : public NestedFileTest, public ::testing::WithParamInterface<FileVersion> {};
-INSTANTIATE_TEST_SUITE_P(DataFiles, NestedFileOfEachVersion, ::testing::Values(FileVersion{2, 1}, FileVersion{2, 2}),
-                         VersionName);
+INSTANTIATE_TEST_SUITE_P(DataFiles, NestedFileOfEachVersion, ::testing::ValuesIn(kWrittenVersions), VersionName);
 
 TEST_P(NestedFileOfEachVersion, RandomNestingComesBackWholeInRangesAndByRow) {
-  RandomNested random(20260107, /*with_maps=*/GetParam() >= FileVersion{2, 2});
+  RandomNested random(20260107, GetParam());
   for (int round = 0; round < 250; ++round) {
     std::shared_ptr<arrow::DataType> type;
     do {
@@ -176,6 +175,35 @@ TEST_F(NestedFileTest, ListsWithoutAnyValueAreConstant) {
   EXPECT_THAT(layout.layers(), ElementsAre(pb::ALL_VALID_ITEM, pb::NULL_AND_EMPTY_LIST));
   EXPECT_EQ(layout.num_rep_values(), 4u);
   EXPECT_EQ(layout.num_def_values(), 4u);
+}
+
+// Version 2.0 has no place for them; other batches of the file are none the worse.
+TEST_F(NestedFileTest, NullStructsAreRefusedIn2_0) {
+  const auto type = arrow::list(arrow::struct_({arrow::field("x", arrow::int32())}));
+  const auto field = arrow::field("l", type);
+  auto bytes = std::make_shared<std::string>();
+  const Schema schema = Schema::FromArrow(*arrow::schema({field})).ValueOrDie();
+  auto writer =
+      DataFileWriter::Make(resources_, std::make_unique<BytesWriter>(bytes), schema, {.version = {2, 0}}).ValueOrDie();
+  auto batch = [&](std::string_view json) {
+    auto array = arrow::json::ArrayFromJSONString(type, json).ValueOrDie();
+    return arrow::RecordBatch::Make(arrow::schema({field}), array->length(), {array});
+  };
+  const auto status = writer->Write(*batch(R"([[{"x": 1}], [{"x": 2}, null]])"));
+  EXPECT_KIND(status, ErrorKind::kInvalidInput, "null struct");
+  EXPECT_EQ(FieldsOf(status)["column"], "l.item");
+  // Null lists, also with null structs behind them, and structs of nulls.
+  auto hidden = batch(R"([[{"x": 1}, null], [{"x": null}], []])")->column_data(0)->Copy();
+  hidden->buffers[0] = arrow::Buffer::FromString(std::string(1, '\6'));
+  hidden->null_count = 1;
+  const auto good = arrow::RecordBatch::Make(arrow::schema({field}), 3, {arrow::MakeArray(hidden)});
+  ASSERT_TRUE(writer->Write(*good).ok());
+  WrittenFile file{.summary = writer->Finish().ValueOrDie(), .schema = schema};
+  file.bytes = *bytes;
+  EXPECT_EQ(file.summary.num_rows, 3u);
+  EXPECT_THAT(file.summary.fields, ElementsAre(FieldId(0), FieldId(1), FieldId(2)));
+  RandomNested random(5);
+  ExpectReadsAs(file, arrow::json::ArrayFromJSONString(type, R"([null, [{"x": null}], []])").ValueOrDie(), random);
 }
 
 TEST_F(NestedFileTest, NullsInsideMustBeAllowed) {

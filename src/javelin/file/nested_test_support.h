@@ -12,13 +12,14 @@ namespace javelin::file::testing {
 
 class RandomNested {
  public:
-  explicit RandomNested(uint64_t seed, bool with_maps = true) : leaves_(seed), with_maps_(with_maps) {}
+  // Types and values that the version holds: no maps before 2.2, no null structs in 2.0.
+  explicit RandomNested(uint64_t seed, FileVersion version = {2, 2}) : leaves_(seed), version_(version) {}
 
   uint64_t Below(uint64_t limit) { return leaves_.Below(limit); }
 
   // At most `depth` structs and lists around each leaf.
   std::shared_ptr<arrow::DataType> Type(int depth) {
-    const uint64_t kind = depth == 0 ? 0 : Below(with_maps_ ? 7 : 6);
+    const uint64_t kind = depth == 0 ? 0 : Below(version_ < FileVersion{2, 2} ? 6 : 7);
     switch (kind) {
       case 1:
       case 2: {
@@ -57,7 +58,8 @@ class RandomNested {
         std::vector<std::shared_ptr<arrow::ArrayData>> children;
         for (const auto& field : type->fields())
           children.push_back(Make(field->type(), total, shape, field->nullable())->data());
-        array = arrow::MakeArray(arrow::ArrayData::Make(type, total, {Validity(total, nullable, shape)}, children));
+        array = arrow::MakeArray(arrow::ArrayData::Make(
+            type, total, {Validity(total, nullable && version_ > FileVersion{2, 0}, shape)}, children));
         break;
       }
       case arrow::Type::LIST:
@@ -97,7 +99,7 @@ class RandomNested {
   }
 
   RandomColumns leaves_;
-  bool with_maps_;
+  FileVersion version_;
 };
 
 }  // namespace javelin::file::testing

@@ -11,6 +11,7 @@
 #include "javelin/memwal/sharding.h"
 #include "javelin/memwal/sstable_cache.h"
 #include "javelin/memwal/writer_registry.h"
+#include "javelin/table/data_format.h"
 #include "javelin/table/mem_wal_details.h"
 #include "javelin/table/transaction.h"
 
@@ -217,12 +218,8 @@ arrow::Result<table::MemWalDetails> DetailsOf(const Dataset& dataset) {
 }
 
 arrow::Status CheckRowsCanMove(const Dataset& dataset) {
-  ARROW_RETURN_NOT_OK(file::CheckWritable(dataset.schema(), file::DataFileWriteOptions{}.version));
-  const std::string written = file::ToString(file::DataFileWriteOptions{}.version);
-  const std::string& version = dataset.manifest().data_format_version;
-  if (version == written) return arrow::Status::OK();
-  return NotSupported("the data files of {} have version {}; SSTables can be moved only into a table of version {}",
-                      dataset.uri(), version, written);
+  ARROW_ASSIGN_OR_RAISE(const file::FileVersion version, table::DataFormatOf(dataset.manifest()));
+  return file::CheckWritable(dataset.schema(), version);
 }
 
 arrow::Status KeepFieldIds(const Dataset& dataset) {

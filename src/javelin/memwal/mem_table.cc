@@ -2,6 +2,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/file/data_file_writer.h"
+#include "javelin/table/data_format.h"
 
 namespace javelin::memwal {
 
@@ -21,13 +22,14 @@ arrow::Result<std::vector<std::string>> RowKeyEncoder::Encode(const arrow::Recor
   return keys;
 }
 
-arrow::Result<std::shared_ptr<const MemTableContext>> MemTableContext::Make(const file::Schema& table,
-                                                                            TableVersion version, bool durable_write,
+arrow::Result<std::shared_ptr<const MemTableContext>> MemTableContext::Make(const table::Manifest& table,
+                                                                            bool durable_write,
                                                                             std::shared_ptr<MonotonicCount> durable) {
-  ARROW_ASSIGN_OR_RAISE(auto schemas, ShardSchemas::Make(table));
-  ARROW_RETURN_NOT_OK(file::CheckWritable(table, file::DataFileWriteOptions{}.version));
+  ARROW_ASSIGN_OR_RAISE(auto schemas, ShardSchemas::Make(table.schema));
   auto context = std::make_shared<MemTableContext>();
-  context->table_version = version;
+  context->table_version = table.version;
+  ARROW_ASSIGN_OR_RAISE(context->file_version, table::DataFormatOf(table));
+  ARROW_RETURN_NOT_OK(file::CheckWritable(table.schema, context->file_version));
   if (schemas.has_key()) {
     ARROW_ASSIGN_OR_RAISE(context->keys, RowKeyEncoder::Make(schemas));
   }

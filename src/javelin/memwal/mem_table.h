@@ -15,6 +15,7 @@
 #include "javelin/memwal/batch_store.h"
 #include "javelin/memwal/cursors.h"
 #include "javelin/memwal/shard_schemas.h"
+#include "javelin/table/manifest.h"
 
 namespace javelin::memwal {
 
@@ -40,12 +41,12 @@ class RowKeyEncoder {
 // schema the next ones have a context of their own; the cursor stays one.
 struct MemTableContext {
   // For rows of the table as that version has it. InvalidInput: as ShardSchemas::Make. NotSupported: a type that cannot
-  // be written, so that rows could never leave memory.
-  static arrow::Result<std::shared_ptr<const MemTableContext>> Make(const file::Schema& table, TableVersion version,
-                                                                    bool durable_write,
+  // be written in the table's version of data files, so that rows could never leave memory.
+  static arrow::Result<std::shared_ptr<const MemTableContext>> Make(const table::Manifest& table, bool durable_write,
                                                                     std::shared_ptr<MonotonicCount> durable);
 
-  TableVersion table_version;  // which the schemas are of
+  TableVersion table_version;      // which the schemas are of
+  file::FileVersion file_version;  // of the table's data files, and so of SSTables
   std::shared_ptr<const ShardSchemas> schemas;
   std::optional<RowKeyEncoder> keys;  // absent without a primary key
   // A row may be read once it is durable; false: once it is indexed.

@@ -20,8 +20,8 @@ arrow::Result<bool> ShardWriter::Impl::Evolve() {
   ARROW_ASSIGN_OR_RAISE(const auto table, dataset.CheckoutLatest());
   ARROW_ASSIGN_OR_RAISE(const auto details, table::ReadMemWalDetails(table->manifest()));
   if (!details.has_value()) return NotFound("{} has no MemWAL any more; close the writer", table->uri());
-  ARROW_ASSIGN_OR_RAISE(const auto next, MemTableContext::Make(table->schema(), table->version(),
-                                                               plan.options.durable_write, state->durable()));
+  ARROW_ASSIGN_OR_RAISE(const auto next,
+                        MemTableContext::Make(table->manifest(), plan.options.durable_write, state->durable()));
   // Else the log could hold, after a loss of power, columns whose field ids the table gives to others.
   ARROW_RETURN_NOT_OK(table->MakeVersionDurable());
   ARROW_RETURN_NOT_OK(state->runtime().SyncPoint("evolve.read"));

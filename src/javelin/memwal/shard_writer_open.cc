@@ -205,8 +205,8 @@ class Opening {
         dropped_.insert(*id);
         continue;
       }
-      ARROW_ASSIGN_OR_RAISE(newer_, MemTableContext::Make(newest->schema(), newest->version(),
-                                                          plan_.options.durable_write, plan_.context->durable));
+      ARROW_ASSIGN_OR_RAISE(
+          newer_, MemTableContext::Make(newest->manifest(), plan_.options.durable_write, plan_.context->durable));
       newest_ = newest;
       return arrow::Status::Cancelled("the replay begins anew with version ", newest->version().value());
     }
@@ -277,9 +277,8 @@ arrow::Result<OpenPlan> OpenPlan::Make(const Dataset& dataset, const std::string
   plan.options.shard_spec_id = plan.spec_id;
   plan.limits = {plan.options.max_memtable_size, plan.options.max_unflushed_memtable_bytes,
                  plan.options.max_memtable_rows, plan.options.max_memtable_batches};
-  ARROW_ASSIGN_OR_RAISE(plan.context,
-                        MemTableContext::Make(dataset.schema(), dataset.version(), plan.options.durable_write,
-                                              std::make_shared<MonotonicCount>()));
+  ARROW_ASSIGN_OR_RAISE(plan.context, MemTableContext::Make(dataset.manifest(), plan.options.durable_write,
+                                                            std::make_shared<MonotonicCount>()));
   ARROW_RETURN_NOT_OK(CheckRowsCanMove(dataset));
   plan.compacted_through = details.CompactedThrough(plan.shard);
   plan.warnings = IndexesLeftOut(dataset, details);

@@ -27,10 +27,10 @@ TEST(OpenWriter, RefusesATableWhoseDataFilesAreNotWritten) {
   world.Run([&](Process& process) {
     const auto table = process.Table();
     table::Manifest manifest = table->manifest();
-    manifest.data_format_version = "2.1";
+    manifest.data_format_version = "2.3";
     const auto older = table->At({std::make_shared<const table::Manifest>(manifest), table->loaded().scheme, {}, {}});
     world.Take();
-    ExpectError(ShardWriter::Open(*older, kShard, Eager()).status(), ErrorKind::kNotSupported, "version 2.1");
+    ExpectError(ShardWriter::Open(*older, kShard, Eager()).status(), ErrorKind::kNotSupported, "version 2.3");
     EXPECT_THAT(world.Take(), IsEmpty());
   });
 }

@@ -1,4 +1,5 @@
 #include "javelin/base/error.h"
+#include "javelin/file/data_file_writer.h"
 #include "javelin/memwal/shard_writer_internal.h"
 
 namespace javelin::memwal {
@@ -70,6 +71,9 @@ arrow::Status ShardWriter::Impl::Shape(std::shared_ptr<const MemTableContext> co
     const ShardSchemas& schemas = *context->schemas;
     for (const auto& batch : incoming->given) {
       ARROW_ASSIGN_OR_RAISE(auto stored, incoming->deletes ? schemas.ShapeDelete(*batch) : schemas.ShapePut(*batch));
+      // Else they could never be flushed. Tombstones have no values that matter.
+      if (!incoming->deletes)
+        ARROW_RETURN_NOT_OK(file::CheckRowsFit(*stored, schemas.storage_fields(), context->file_version));
       incoming->shaped.push_back(std::move(stored));
     }
     return arrow::Status::OK();

@@ -1,5 +1,7 @@
 #include "javelin/memwal/sstable_writer.h"
 
+#include <arrow/util/bit_util.h>
+
 #include "javelin/base/error.h"
 #include "javelin/file/data_file_writer.h"
 #include "javelin/index/bloom_filter.h"
@@ -29,8 +31,12 @@ class SsTableFiles {
     file_.path = RandomUuid().ToString() + ".lance";
     ARROW_ASSIGN_OR_RAISE(auto sink, store_.OpenWriter(JoinKey(folder_, "data/" + file_.path)));
     const file::Schema schema = SsTableSchema(table_.schemas());
-    ARROW_ASSIGN_OR_RAISE(const auto writer, file::DataFileWriter::Make(resources_, std::move(sink), schema));
-    for (const auto& batch : batches_) ARROW_RETURN_NOT_OK(writer->Write(*batch));
+    ARROW_ASSIGN_OR_RAISE(const auto writer, file::DataFileWriter::Make(resources_, std::move(sink), schema,
+                                                                        {.version = table_.context()->file_version}));
+    for (const auto& batch : batches_) {
+      ARROW_ASSIGN_OR_RAISE(const auto rows, WithStorableTombstones(batch));
+      ARROW_RETURN_NOT_OK(writer->Write(*rows));
+    }
     ARROW_ASSIGN_OR_RAISE(const file::DataFileSummary summary, writer->Finish());
     for (const FieldId field : summary.fields) file_.fields.push_back(field.value());
     file_.column_indices = summary.column_indices;
@@ -89,6 +95,37 @@ class SsTableFiles {
   uint64_t num_rows() const { return num_rows_; }
 
  private:
+  // Data files of 2.0 hold no null structs: those of tombstones, whose values nobody reads, are stored as structs.
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> WithStorableTombstones(
+      const std::shared_ptr<arrow::RecordBatch>& batch) const {
+    if (table_.context()->file_version > file::FileVersion{2, 0}) return batch;
+    const auto& tombstones = static_cast<const arrow::BooleanArray&>(*batch->columns().back());
+    if (tombstones.true_count() == 0) return batch;
+    std::vector<std::shared_ptr<arrow::ArrayData>> columns;
+    for (int i = 0; i < batch->num_columns(); ++i) {
+      ARROW_ASSIGN_OR_RAISE(auto column, WithoutNullStructs(batch->column_data(i), tombstones));
+      columns.push_back(std::move(column));
+    }
+    return arrow::RecordBatch::Make(batch->schema(), batch->num_rows(), std::move(columns));
+  }
+
+  // Structs in `rows` are valid; what is inside stays null where it is.
+  arrow::Result<std::shared_ptr<arrow::ArrayData>> WithoutNullStructs(const std::shared_ptr<arrow::ArrayData>& data,
+                                                                      const arrow::BooleanArray& rows) const {
+    if (data->type->id() != arrow::Type::STRUCT) return data;
+    auto out = arrow::ArrayData::Make(data->type, data->length, {nullptr});
+    for (const auto& child : data->child_data) {
+      ARROW_ASSIGN_OR_RAISE(auto inside, WithoutNullStructs(child->Slice(data->offset, data->length), rows));
+      out->child_data.push_back(std::move(inside));
+    }
+    if (data->GetNullCount() == 0) return out;
+    ARROW_ASSIGN_OR_RAISE(out->buffers[0], arrow::AllocateEmptyBitmap(data->length, resources_.pool));
+    for (int64_t i = 0; i < data->length; ++i) {
+      if (data->IsValid(i) || rows.Value(i)) arrow::bit_util::SetBit(out->buffers[0]->mutable_data(), i);
+    }
+    return out;
+  }
+
   void Add(std::string_view name, BufferPtr bytes) { small_.push_back({JoinKey(folder_, name), std::move(bytes)}); }
 
   arrow::Result<std::shared_ptr<arrow::UInt64Array>> RowNumbers() const {
