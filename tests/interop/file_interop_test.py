@@ -303,13 +303,16 @@ def odd(kind, values, metadata):
     return pa.table([pa.array(values, kind)], schema=pa.schema([pa.field("odd", kind, metadata=metadata)]))
 
 
+# The peer does not read them back either.
 def test_what_we_do_not_read_is_refused_by_name(tool, tmp_path):
+    packed = {"lance-encoding:packed": "true"}
     tables = {
-        "blob": odd(pa.large_binary(), [b"a", b"b", b"c"], {"lance-encoding:blob": "true"}),
-        "packed strings": odd(pa.struct([pa.field("x", pa.int32(), False), pa.field("y", pa.string(), False)]),
-                              [{"x": i, "y": "a"} for i in range(3)], {"lance-encoding:packed": "true"}),
+        "packed bits": ("2.2", odd(pa.struct([pa.field("x", pa.bool_(), False), pa.field("y", pa.int8(), False)]),
+                                   [{"x": True, "y": i} for i in range(3)], packed)),
+        "structs in fixed-size lists": ("2.0", odd(pa.list_(pa.struct([("x", pa.int32())]), 2), [[{"x": i}] * 2 for i in range(3)], None)),
     }
-    jobs = [{"arrow": save(table, tmp_path / f"{name}.arrow"), "out": str(tmp_path / f"{name}.lance"), "version": "2.2"} for name, table in tables.items()]
+    jobs = [{"arrow": save(table, tmp_path / f"{name}.arrow"), "out": str(tmp_path / f"{name}.lance"), "version": version}
+            for name, (version, table) in tables.items()]
     assert peer("write", jobs) == [{"ok": True}] * len(jobs)
     for name in tables:
         error = ours(tool, "read", tmp_path / f"{name}.lance", tmp_path / "out.arrow")

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "javelin/base/error.h"
+#include "javelin/file/blob_field.h"
 #include "javelin/file/data_file_reader.h"
 #include "javelin/file/data_file_writer.h"
 #include "javelin/file/inspect.h"
@@ -77,7 +78,7 @@ arrow::Result<arrow::RecordBatchVector> ReadArrow(const std::string& path) {
 arrow::Status Read(const Resources& resources, const std::vector<std::string>& arguments) {
   const Place place = PlaceOf(resources, arguments[0]);
   ARROW_ASSIGN_OR_RAISE(auto reader, file::DataFileReader::Open(resources, place.store, place.key));
-  const file::Schema& schema = reader->schema();
+  const file::Schema schema = file::DescribeBlobs(reader->schema());
   const file::ColumnOfField columns = reader->DefaultColumns();
   std::shared_ptr<arrow::RecordBatch> batch;
   if (arguments.size() == 4 && arguments[2] == "--rows") {

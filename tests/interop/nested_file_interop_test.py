@@ -133,15 +133,27 @@ def special_columns(length, version):
     yield pa.field("few", dictionary(pa.int8(), pa.string())), words
     yield pa.field("numbers", dictionary(pa.int16(), pa.int64())), numbers
     yield pa.field("binary", dictionary(pa.int32(), pa.binary())), [None if word is None else word.encode() for word in words]
+    yield pa.field("booleans", dictionary(pa.int8(), pa.bool_())), [None if number is None else number % 2 == 1 for number in numbers]
     yield pa.field("in_struct", pa.struct([pa.field("d", dictionary(pa.int32(), pa.string())), pa.field("n", pa.int32())])), [
         {"d": word, "n": number} for word, number in zip(words, numbers)]
     yield pa.field("in_list", pa.list_(dictionary(pa.int32(), pa.string()))), [
         None if i % 6 == 5 else words[i : i + i % 3] for i in range(length)]
     yield pa.field("empty", pa.struct([])), [{}] * length
-    if version > "2.0":
-        yield pa.field("packed", pa.struct([pa.field("x", pa.int32(), False), pa.field("y", pa.float64(), False)]), metadata=PACKED), [
-            {"x": i, "y": i / 2} for i in range(length)]
+    solid = pa.struct([pa.field("x", pa.int32(), False), pa.field("y", pa.float64(), False)])
+    yield pa.field("packed", solid, metadata=PACKED), [{"x": i, "y": i / 2} for i in range(length)]
+    yield pa.field("packed_in_list", pa.list_(pa.field("item", solid, metadata=PACKED))), [
+        None if i % 6 == 5 else [{"x": i, "y": j / 2} for j in range(1 + i % 3)] for i in range(length)]
+    if version != "2.1":
+        vector = pa.struct([pa.field("x", pa.int32(), False), pa.field("v", pa.list_(pa.float32(), 4), False)])
+        yield pa.field("packed_vector", vector, metadata=PACKED), [{"x": i, "v": [i, 1, 2, 3]} for i in range(length)]
     if version >= "2.2":
+        text = pa.struct([pa.field("n", pa.int32()), pa.field("t", pa.string()), pa.field("b", pa.large_binary())])
+        texts = [{"n": i, "t": f"text {i % 7} " * (i % 40), "b": b"k" * (i % 5)} for i in range(length)]
+        yield pa.field("packed_text", text, metadata=PACKED), texts
+        yield pa.field("packed_text_with_nulls", text, metadata=PACKED), [None if i % 4 == 3 else texts[i] for i in range(length)]
+        yield pa.field("packed_long_text", text, metadata=PACKED), [{**texts[i], "t": texts[i]["t"] * 200} for i in range(length)]
+        yield pa.field("packed_text_in_list", pa.list_(pa.field("item", text, metadata=PACKED))), [
+            None if i % 6 == 5 else texts[i : i + i % 3] for i in range(length)]
         item = pa.struct([pa.field("x", pa.int64()), pa.field("y", pa.string())])
         items = [None if i % 8 == 7 else {"x": None if i % 3 == 1 else i, "y": f"text {i % 4}"} for i in range(3 * length)]
         yield pa.field("pairs", pa.list_(item, 3)), [None if i % 5 == 4 else items[3 * i : 3 * i + 3] for i in range(length)]

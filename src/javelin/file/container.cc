@@ -6,6 +6,7 @@
 #include "lanceproto/file2.pb.h"
 
 #include "javelin/base/error.h"
+#include "javelin/file/blob_field.h"
 #include "javelin/file/byte_span_internal.h"
 #include "javelin/file/logical_type_internal.h"
 #include "javelin/file/schema_internal.h"
@@ -171,6 +172,7 @@ class ColumnReader {
       return NotSupported("column {} has the unknown encoding {}", index_, encoding.name);
     if (!message.ParseFromString(encoding.bytes)) return Corruption("the encoding of column {} does not parse", index_);
     column.plain_values = message.has_values();
+    column.blobs = message.has_blob() && message.blob().inner().has_values();
     return arrow::Status::OK();
   }
 
@@ -327,10 +329,7 @@ arrow::Result<Container> OpenContainer(const Resources& resources, ObjectStore& 
 
 bool IsLeafColumn(const Field& field) {
   if (field.children.empty()) return true;
-  auto extension = field.metadata.find(std::string(kExtensionNameMetadata));
-  if (extension != field.metadata.end() && extension->second == kBlobExtension) return true;
-  // Any value switches blobs on; packing only applies to structs.
-  if (field.metadata.contains(std::string(kBlobMetadata))) return true;
+  if (BlobKindOf(field) != BlobKind::kNone) return true;
   return field.logical_type == "struct" &&
          (IsTruthy(field.metadata, kPackedMetadata) || IsTruthy(field.metadata, kOldPackedMetadata));
 }

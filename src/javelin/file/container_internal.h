@@ -33,7 +33,8 @@ struct PageMetadata {
 struct ColumnMetadata {
   std::vector<PageMetadata> pages;
   uint64_t num_rows = 0;     // sum over the pages
-  bool plain_values = true;  // false: blobs or a zone index, which need more than the pages
+  bool plain_values = true;  // false: blobs of 2.0 or a zone index, which need more than the pages
+  bool blobs = false;        // of 2.0: the pages hold where values lie
 };
 
 struct Container {

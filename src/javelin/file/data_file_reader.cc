@@ -8,6 +8,7 @@
 #include <arrow/api.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/blob_field.h"
 #include "javelin/file/container_internal.h"
 #include "javelin/file/nested_array_internal.h"
 #include "javelin/file/nested_scan_v2_0_internal.h"
@@ -211,8 +212,8 @@ arrow::Result<std::unique_ptr<ColumnRead>> DataFileReaderImpl::PlanColumn(const 
     return refuse(Corruption("the file has {} columns only", container_.columns.size()));
   }
   const ColumnMetadata& metadata = container_.columns[column];
-  if (!metadata.plain_values)
-    return refuse(NotSupported("columns of blobs or with an index of their own are not readable{}", kNameTheOthers));
+  if (!metadata.plain_values && !(metadata.blobs && IsBlobDescription(field)))
+    return refuse(NotSupported("columns with an index of their own are not readable{}", kNameTheOthers));
   auto read = std::make_unique<ColumnRead>();
   read->field = &field;
   read->column = column;

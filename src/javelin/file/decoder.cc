@@ -19,6 +19,7 @@ const Encoding* InnerOf(const Encoding& encoding) {
     case Encoding::kFsst: return &encoding.fsst().values();
     case Encoding::kFixedSizeList: return &encoding.fixed_size_list().values();
     case Encoding::kOutOfLineBitpacking: return &encoding.out_of_line_bitpacking().values();
+    case Encoding::kPackedStruct: return &encoding.packed_struct().values();
     default: return nullptr;
   }
 }
@@ -75,8 +76,7 @@ arrow::Result<MiniBlockDecoderPtr> MakeMiniBlockDecoder(const Encoding& encoding
     case Encoding::kByteStreamSplit: return MakeByteStreamSplitMiniBlock(encoding.byte_stream_split(), shape);
     case Encoding::kGeneral: return MakeGeneralMiniBlock(encoding.general(), shape);
     case Encoding::kFixedSizeList: return MakeFixedSizeListMiniBlock(encoding.fixed_size_list(), shape);
-    // The fields of a row lie side by side, which only their array has to know.
-    case Encoding::kPackedStruct: return MakeMiniBlockDecoder(encoding.packed_struct().values(), shape);
+    case Encoding::kPackedStruct: return MakePackedStructMiniBlock(encoding.packed_struct(), shape);
     default: return NotHere(encoding, "mini-block values");
   }
 }
@@ -99,7 +99,7 @@ arrow::Result<FixedValueDecoderPtr> MakeFixedValueDecoder(const Encoding& encodi
   switch (encoding.compression_case()) {
     case Encoding::kFlat: return MakeFlatValue(encoding.flat(), shape);
     case Encoding::kFixedSizeList: return MakeFixedSizeListValue(encoding.fixed_size_list(), shape);
-    case Encoding::kPackedStruct: return MakeFixedValueDecoder(encoding.packed_struct().values(), shape);
+    case Encoding::kPackedStruct: return MakePackedStructValue(encoding.packed_struct(), shape);
     default: return NotHere(encoding, "full-zip values of fixed width");
   }
 }
@@ -110,6 +110,8 @@ arrow::Result<VariableValueDecoderPtr> MakeVariableValueDecoder(const Encoding& 
     case Encoding::kVariable: return MakeVariableValue(encoding.variable(), shape);
     case Encoding::kFsst: return MakeFsstValue(encoding.fsst(), shape);
     case Encoding::kGeneral: return MakeGeneralValue(encoding.general(), shape);
+    case Encoding::kVariablePackedStruct:
+      return MakeVariablePackedStructValue(encoding.variable_packed_struct(), shape);
     default: return NotHere(encoding, "full-zip values of variable width");
   }
 }

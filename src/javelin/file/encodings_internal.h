@@ -48,6 +48,12 @@ arrow::Result<MiniBlockDecoderPtr> MakeFixedSizeListMiniBlock(const pb::FixedSiz
                                                               const ValueShape& shape);
 arrow::Result<FixedValueDecoderPtr> MakeFixedSizeListValue(const pb::FixedSizeList& encoding, const ValueShape& shape);
 
+// packed_struct_encoding.cc
+arrow::Result<MiniBlockDecoderPtr> MakePackedStructMiniBlock(const pb::PackedStruct& encoding, const ValueShape& shape);
+arrow::Result<FixedValueDecoderPtr> MakePackedStructValue(const pb::PackedStruct& encoding, const ValueShape& shape);
+arrow::Result<VariableValueDecoderPtr> MakeVariablePackedStructValue(const pb::VariablePackedStruct& encoding,
+                                                                     const ValueShape& shape);
+
 // ---- shared by several encodings ----
 
 // Of values back to back. A writer may pad its buffers, as Arrow does.

@@ -93,6 +93,12 @@ arrow::Result<FlatBuffer> FlatBuffer::Parse(const pb20::ArrayEncoding& encoding,
   return buffer.AsValuesOf(encoding.flat().bits_per_value());
 }
 
+arrow::Result<FlatBuffer> FlatBuffer::Of(const pb20::Buffer& buffer, uint64_t bits, const PageMetadata& page) {
+  FlatBuffer flat;
+  ARROW_RETURN_NOT_OK(flat.SetBuffer(buffer, page));
+  return flat.AsValuesOf(bits);
+}
+
 arrow::Result<FlatBuffer> FlatBuffer::AsValuesOf(uint64_t bits) const {
   if (packing_) return NotSupported("packed bytes are not readable");
   // 2^40 bits are more than any value has.

@@ -15,6 +15,8 @@ class FlatBuffer {
  public:
   // Flat, Bitpacked or BitpackedForNonNeg. NotSupported: another encoding (named).
   static arrow::Result<FlatBuffer> Parse(const pb20::ArrayEncoding& encoding, const PageMetadata& page);
+  // A buffer that is named without an encoding.
+  static arrow::Result<FlatBuffer> Of(const pb20::Buffer& buffer, uint64_t bits, const PageMetadata& page);
   // The same bytes as values of another width. NotSupported: packed values.
   arrow::Result<FlatBuffer> AsValuesOf(uint64_t bits) const;
 

@@ -343,6 +343,9 @@ arrow::Result<PageReaderPtr> MakeIndexed(const PageSpec& spec, Form form, EntryD
 }
 
 arrow::Result<PageReaderPtr> MakeVariable(const pb::FullZipLayout& layout, const PageSpec& spec, Form form) {
+  if (spec.version < FileVersion{2, 2} && layout.value_compression().has_variable_packed_struct())
+    return Corruption("a page of version {} holds packed structs with strings, which came with 2.2",
+                      ToString(spec.version));
   EntryDecoder decoder;
   ARROW_ASSIGN_OR_RAISE(decoder.variable, MakeVariableValueDecoder(layout.value_compression(), spec.shape));
   if (layout.bits_per_offset() != 32 && layout.bits_per_offset() != 64) {

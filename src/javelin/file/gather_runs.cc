@@ -1,3 +1,4 @@
+#include "javelin/base/error.h"
 #include "javelin/file/level_builder_internal.h"
 
 #include <arrow/util/bitmap_ops.h>
@@ -82,6 +83,7 @@ arrow::Result<std::shared_ptr<ArrayData>> Gather(const ArrayData& data, const Va
   switch (shape.kind) {
     case Kind::kNull: return ArrayData::Make(data.type, static_cast<int64_t>(count), buffers);
     case Kind::kList: return GatherLists(data, shape, runs, pool);
+    case Kind::kStruct: return NotSupported("packed structs are not written");
     case Kind::kVariable: {
       ARROW_ASSIGN_OR_RAISE(buffers, GatherStrings(data, shape.bytes(), runs, count, pool));
       break;

@@ -40,6 +40,7 @@ LeafView ViewSlice(const arrow::ArrayData& data, const ValueShape& shape, uint64
       view.items = std::make_unique<LeafView>(
           ViewSlice(*data.child_data[0], *shape.item, start * shape.dimension, length * shape.dimension));
       break;
+    case ValueShape::Kind::kStruct: break;  // has no values of its own
   }
   return view;
 }

@@ -315,7 +315,8 @@ arrow::Status CheckLevels(const pb::MiniBlockLayout& layout, const PageLayers& l
 }
 
 arrow::Status MakeDictionary(const pb::MiniBlockLayout& layout, const PageSpec& spec, Form* form, Decoders* decoders) {
-  if (spec.shape.kind == ValueShape::Kind::kList || spec.shape.is_fixed(1))
+  const ValueShape::Kind kind = spec.shape.kind;
+  if (kind == ValueShape::Kind::kList || kind == ValueShape::Kind::kStruct)
     return Corruption("a page of {} has a dictionary", ToString(spec.shape));
   form->dictionary = spec.page.buffers[2];
   form->num_dictionary_items = layout.num_dictionary_items();

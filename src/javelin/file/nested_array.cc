@@ -8,6 +8,7 @@
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/blob_field.h"
 #include "javelin/file/container_internal.h"
 
 namespace javelin::file {
@@ -34,14 +35,14 @@ arrow::Result<ValueShape> ShapeOfLeaf(const arrow::DataType& type) {
   }
   if (type.id() != Type::STRUCT) return ShapeOf(type);
   if (type.num_fields() == 0) return ValueShape{};
-  uint64_t bytes = 0;
+  ValueShape packed{.kind = ValueShape::Kind::kStruct};
   for (const auto& child : type.fields()) {
-    ARROW_ASSIGN_OR_RAISE(const ValueShape shape, ShapeOf(*child->type()));
-    if (shape.kind != ValueShape::Kind::kFixed || shape.bits % 8 != 0)
+    ARROW_ASSIGN_OR_RAISE(ValueShape shape, ShapeOf(*child->type()));
+    if (shape.kind != ValueShape::Kind::kVariable && FixedBytes(shape) == 0)
       return NotSupported("packed structs with a field of type {} are not readable", child->type()->ToString());
-    bytes += shape.bytes();
+    packed.fields.push_back(std::move(shape));
   }
-  return FixedShape(bytes * 8);
+  return packed;
 }
 
 // What lies around a leaf, the outermost first.
@@ -51,6 +52,8 @@ struct Around {
 };
 
 arrow::Status CollectLeaves(const Field& field, Around& around, std::vector<LeafColumn>& leaves) {
+  if (BlobKindOf(field) != BlobKind::kNone && !IsBlobDescription(field))
+    return NotSupported("blobs are read as their descriptions only, and at the top level only");
   if (IsLeafColumn(field)) {
     ARROW_ASSIGN_OR_RAISE(ValueShape shape, ShapeOfLeaf(*field.type));
     LeafColumn leaf{&field, std::move(shape), {ColumnLayer{}}, around.lists};
@@ -159,10 +162,9 @@ class Assembly {
                                                              ValueSink& values) const {
     if (type->id() == Type::DICTIONARY)
       return BuildDictionary(static_cast<const arrow::DictionaryType&>(*type), values);
-    if (type->id() != Type::STRUCT) return values.Finish(type);
-    if (type->num_fields() == 0)  // the format says nothing of nulls in it
+    if (type->id() == Type::STRUCT && type->num_fields() == 0)  // the format says nothing of nulls in it
       return arrow::ArrayData::Make(type, static_cast<int64_t>(values.length()), {nullptr}, 0);
-    return BuildPackedStruct(type, values);
+    return values.Finish(type);
   }
 
   // Every page has a dictionary of its own; the array has one for all.
@@ -184,29 +186,6 @@ class Assembly {
                                                 arrow::dictionary(type.index_type(), type.value_type(), type.ordered()),
                                                 indices, made.dictionary()));
     return array->data();
-  }
-
-  // The bytes of its fields one behind the other, row by row.
-  arrow::Result<std::shared_ptr<arrow::ArrayData>> BuildPackedStruct(const std::shared_ptr<arrow::DataType>& type,
-                                                                     ValueSink& values) const {
-    const uint64_t stride = values.shape().bytes();
-    ARROW_ASSIGN_OR_RAISE(const auto rows, values.Finish(arrow::fixed_size_binary(static_cast<int32_t>(stride))));
-    const int64_t length = rows->length;
-    std::vector<std::shared_ptr<arrow::ArrayData>> children;
-    const uint8_t* source = rows->buffers[1]->data();
-    for (const auto& field : type->fields()) {
-      ARROW_ASSIGN_OR_RAISE(const ValueShape shape, ShapeOf(*field->type()));
-      ARROW_RETURN_NOT_OK(memory_.Reserve(static_cast<uint64_t>(length) * shape.bytes()));
-      ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> bytes,
-                            arrow::AllocateBuffer(length * static_cast<int64_t>(shape.bytes()), memory_.pool()));
-      uint8_t* target = bytes->mutable_data();
-      for (int64_t row = 0; row < length; ++row)
-        std::memcpy(target + static_cast<uint64_t>(row) * shape.bytes(), source + static_cast<uint64_t>(row) * stride,
-                    shape.bytes());
-      source += shape.bytes();
-      children.push_back(arrow::ArrayData::Make(field->type(), length, {nullptr, std::move(bytes)}, 0));
-    }
-    return arrow::ArrayData::Make(type, length, {rows->buffers[0]}, std::move(children), rows->GetNullCount());
   }
 
   // All leaves of a field say the same of it.

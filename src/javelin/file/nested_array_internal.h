@@ -16,7 +16,7 @@ namespace javelin::file {
 
 struct LeafColumn {
   const Field* field = nullptr;
-  ValueShape shape;  // of what is stored; a dictionary is stored as its values, a packed struct as its bytes
+  ValueShape shape;  // of what is stored; a dictionary is stored as its values
   ColumnLayers layers;
   std::vector<const Field*> lists;  // the lists and maps around it, the outermost first
 };

@@ -1,5 +1,7 @@
 #include "javelin/file/page_dictionary_internal.h"
 
+#include <arrow/type.h>
+
 #include "javelin/base/error.h"
 
 namespace javelin::file {
@@ -54,6 +56,11 @@ arrow::Result<std::shared_ptr<const PageDictionary>> PageDictionary::Decode(cons
   if (dictionary->items_.length() != num_items) {
     return Corruption("a dictionary of {} items decodes to {}", num_items, dictionary->items_.length());
   }
+  if (shape.is_fixed(1)) {
+    ARROW_RETURN_NOT_OK(dictionary->items_.validity().AppendValid(num_items));
+    ARROW_ASSIGN_OR_RAISE(const auto array, dictionary->items_.Finish(arrow::boolean()));
+    dictionary->bits_ = array->buffers[1];
+  }
   return dictionary;
 }
 
@@ -67,6 +74,10 @@ arrow::Status PageDictionary::Append(Bytes indices, uint64_t index_bytes, std::s
     for (uint64_t i = 0; i < count; ++i) bytes += items_.variable_value(wanted[i]).size();
     ARROW_RETURN_NOT_OK(out.ReserveBytes(bytes));
     for (uint64_t i = 0; i < count; ++i) ARROW_RETURN_NOT_OK(out.AppendValue(items_.variable_value(wanted[i])));
+    return arrow::Status::OK();
+  }
+  if (bits_ != nullptr) {
+    for (uint64_t i = 0; i < count; ++i) ARROW_RETURN_NOT_OK(out.AppendBits(bits_->data(), wanted[i], 1));
     return arrow::Status::OK();
   }
   const uint64_t width = items_.shape().bytes();

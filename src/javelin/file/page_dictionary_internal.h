@@ -28,6 +28,7 @@ class PageDictionary {
       : memory_(resources.pool, resources.memory.get()), items_(shape, memory_) {}
   SinkMemory memory_;
   ValueSink items_;
+  BufferPtr bits_;  // the items, where they are booleans
 };
 
 }  // namespace javelin::file

@@ -20,7 +20,8 @@ arrow::Result<PageReaderPtr> MakeMiniBlockPage(const pb::MiniBlockLayout& layout
 arrow::Result<PageReaderPtr> MakeFullZipPage(const pb::FullZipLayout& layout,
                                              const PageSpec& spec);  // full_zip_page.cc
 arrow::Result<PageReaderPtr> MakeConstantPage(const pb::ConstantLayout& layout,
-                                              const PageSpec& spec);  // constant_page.cc
+                                              const PageSpec& spec);                            // constant_page.cc
+arrow::Result<PageReaderPtr> MakeBlobPage(const pb::BlobLayout& layout, const PageSpec& spec);  // blob_page.cc
 arrow::Result<PageReaderPtr> MakeArrayEncodingPage(const lance::encodings::ArrayEncoding& encoding,
                                                    const PageSpec& spec);  // page_v2_0.cc
 

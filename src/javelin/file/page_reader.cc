@@ -15,7 +15,7 @@ arrow::Result<PageReaderPtr> MakePageOfLayout(const PageSpec& spec) {
     case pb::PageLayout::kMiniBlockLayout: return MakeMiniBlockPage(layout.mini_block_layout(), spec);
     case pb::PageLayout::kConstantLayout: return MakeConstantPage(layout.constant_layout(), spec);
     case pb::PageLayout::kFullZipLayout: return MakeFullZipPage(layout.full_zip_layout(), spec);
-    case pb::PageLayout::kBlobLayout: return NotSupported("blob pages are not readable");
+    case pb::PageLayout::kBlobLayout: return MakeBlobPage(layout.blob_layout(), spec);
     case pb::PageLayout::LAYOUT_NOT_SET: return NotSupported("the page has a layout that this version does not know");
   }
   return NotSupported("the page has a layout that this version does not know");

@@ -235,7 +235,7 @@ TEST_F(PageTest, EncodingsMustFitTheColumn) {
   EXPECT_KIND(decode(layout, arrow::int32()), ErrorKind::kCorruption, "InlineBitpacking(64)");
   EXPECT_KIND(decode(layout, arrow::int64()), ErrorKind::kCorruption, "bit-packed");
   values->mutable_packed_struct();
-  EXPECT_KIND(decode(layout, arrow::int64()), ErrorKind::kNotSupported, "does not know");
+  EXPECT_KIND(decode(layout, arrow::int64()), ErrorKind::kCorruption, "PackedStruct");
   values->Clear();
   EXPECT_KIND(decode(layout, arrow::int64()), ErrorKind::kNotSupported, "does not know");
   values->mutable_fsst()->mutable_values()->mutable_variable()->mutable_offsets()->mutable_flat()->set_bits_per_value(
@@ -245,7 +245,7 @@ TEST_F(PageTest, EncodingsMustFitTheColumn) {
   EXPECT_KIND(decode(layout, arrow::utf8()), ErrorKind::kCorruption, "2 layers");
   pb::PageLayout blob;
   blob.mutable_blob_layout();
-  EXPECT_KIND(decode(blob, arrow::large_binary()), ErrorKind::kNotSupported, "blob");
+  EXPECT_KIND(decode(blob, arrow::large_binary()), ErrorKind::kCorruption, "a page of blobs stands for");
 }
 
 TEST_F(PageTest, ANullMayHaveAnyDictionaryIndex) {

@@ -1,4 +1,5 @@
 // Pages of version 2.0 whose values have one width: Nullable over flat buffers or over fixed-size lists.
+#include <algorithm>
 #include <utility>
 
 #include "javelin/file/flat_v2_0_internal.h"
@@ -101,6 +102,7 @@ class FixedScan final : public PageScan {
       for (uint64_t i = 0; i < count; ++i) ARROW_RETURN_NOT_OK(out.AppendValue({piece.bytes + i * width, width}));
       return arrow::Status::OK();
     }
+    if (out.shape().kind == ValueShape::Kind::kStruct) return out.AppendPackedRows(piece.bytes, width, count);
     if (out.shape().bits == 1) return out.AppendBits(piece.bytes, piece.first_bit, count);
     ARROW_ASSIGN_OR_RAISE(uint8_t* target, out.AppendFixed(count));
     std::memcpy(target, piece.bytes, count * width);
@@ -134,6 +136,7 @@ class LevelParser {
     const Encoding& values = *std::exchange(encoding, nullptr);
     Level level;
     if (values.has_fixed_size_binary()) return ParseValues(values, std::move(level), encoding, shape, count);
+    if (values.has_packed_struct()) return ParsePackedStruct(values.packed_struct(), *shape, count);
     if (values.has_struct_() && shape->kind == ValueShape::Kind::kNull) {  // a struct without fields
       level.nulls = Level::Nulls::kAll;
       levels_.push_back(std::move(level));
@@ -180,6 +183,27 @@ class LevelParser {
     ARROW_RETURN_NOT_OK(level.values->MustHold(count));
     levels_.push_back(std::move(level));
     return arrow::Status::OK();
+  }
+
+  // Rows of fields one behind the other.
+  arrow::Status ParsePackedStruct(const pb20::PackedStruct& encoding, const ValueShape& shape, uint64_t count) {
+    const uint64_t bytes = FixedBytes(shape);
+    const bool fits = shape.kind == ValueShape::Kind::kStruct && bytes > 0 && bytes >> 32 == 0 &&
+                      static_cast<size_t>(encoding.inner_size()) == shape.fields.size() &&
+                      std::equal(shape.fields.begin(), shape.fields.end(), encoding.inner().begin(), IsPackedAs);
+    if (!fits) return Corruption("packed structs of {} fields stand for {}", encoding.inner_size(), ToString(shape));
+    Level level;
+    ARROW_ASSIGN_OR_RAISE(level.values, FlatBuffer::Of(encoding.buffer(), bytes * 8, spec_.page));
+    ARROW_RETURN_NOT_OK(level.values->MustHold(count));
+    levels_.push_back(std::move(level));
+    return arrow::Status::OK();
+  }
+
+  static bool IsPackedAs(const ValueShape& shape, const Encoding& encoding) {
+    const Encoding& values = encoding.nullable().no_nulls().values();
+    if (shape.kind == ValueShape::Kind::kFixed) return values.flat().bits_per_value() == shape.bits;
+    return shape.kind == ValueShape::Kind::kList && values.fixed_size_list().dimension() == shape.dimension &&
+           IsPackedAs(*shape.item, values.fixed_size_list().items());
   }
 
   // Strings of one length.

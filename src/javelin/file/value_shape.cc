@@ -5,6 +5,7 @@
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/byte_span_internal.h"
 #include "javelin/file/logical_type_internal.h"
 
 namespace javelin::file {
@@ -15,7 +16,7 @@ ValueShape FixedShape(uint64_t bits) { return {.kind = ValueShape::Kind::kFixed,
 
 bool operator==(const ValueShape& left, const ValueShape& right) {
   if (left.kind != right.kind || left.bits != right.bits || left.dimension != right.dimension ||
-      left.in_dictionary != right.in_dictionary) {
+      left.in_dictionary != right.in_dictionary || left.fields != right.fields) {
     return false;
   }
   return left.kind != ValueShape::Kind::kList || *left.item == *right.item;
@@ -27,6 +28,7 @@ std::string ToString(const ValueShape& shape) {
     case ValueShape::Kind::kFixed: return fmt::format("{}-bit values", shape.bits);
     case ValueShape::Kind::kVariable: return "values of any length";
     case ValueShape::Kind::kList: return fmt::format("lists of {} {}", shape.dimension, ToString(*shape.item));
+    case ValueShape::Kind::kStruct: return fmt::format("structs of {} fields", shape.fields.size());
   }
   return "";
 }
@@ -53,7 +55,29 @@ arrow::Result<ValueShape> ShapeOf(const arrow::DataType& type) {
   }
 }
 
+uint64_t FixedBytes(const ValueShape& shape) {
+  switch (shape.kind) {
+    case ValueShape::Kind::kNull:
+    case ValueShape::Kind::kVariable: return 0;
+    case ValueShape::Kind::kFixed: return shape.bytes();
+    case ValueShape::Kind::kList: return SaturatedProduct(FixedBytes(*shape.item), shape.dimension);
+    case ValueShape::Kind::kStruct: break;
+  }
+  uint64_t sum = 0;
+  for (const ValueShape& field : shape.fields) {
+    const uint64_t bytes = FixedBytes(field);
+    if (bytes == 0) return 0;
+    sum = SaturatedSum(sum, bytes);
+  }
+  return sum;
+}
+
 uint64_t MemoryBits(const ValueShape& shape) {
+  if (shape.kind == ValueShape::Kind::kStruct) {
+    uint64_t sum = 0;
+    for (const ValueShape& field : shape.fields) sum = SaturatedSum(sum, MemoryBits(field));
+    return sum;
+  }
   if (shape.kind != ValueShape::Kind::kList) return shape.bits;
   const uint64_t item = MemoryBits(*shape.item) + 1;  // the item's place in a validity bitmap
   uint64_t product;

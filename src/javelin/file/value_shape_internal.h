@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <arrow/result.h>
 #include <arrow/type_fwd.h>
@@ -16,11 +17,13 @@ struct ValueShape {
     kFixed,     // `bits` per value: 1 or a multiple of 8
     kVariable,  // bytes of any length; `bits` = width of Arrow's offsets, 32 or 64
     kList,      // `dimension` items of shape `item`, which may be null
+    kStruct,    // a packed struct: one value of each of `fields`, none of which is null
   };
   Kind kind = Kind::kNull;
   uint64_t bits = 0;
   uint64_t dimension = 0;
   std::shared_ptr<const ValueShape> item;
+  std::vector<ValueShape> fields;
   // The column's type is a dictionary of such values; 2.0 counts the indices of one from 0, of others from 1.
   bool in_dictionary = false;
 
@@ -37,6 +40,9 @@ std::string ToString(const ValueShape& shape);
 // The shape of a type that is one leaf column: fixed width, variable width, or a fixed-size list of fixed width.
 // NotSupported for others.
 arrow::Result<ValueShape> ShapeOf(const arrow::DataType& type);
+
+// Bytes of one value where all values have as many, without validity; 0 where they have not, or are bits.
+uint64_t FixedBytes(const ValueShape& shape);
 
 // Bits of memory that one value takes (offset included, bytes of variable values not). Saturates.
 uint64_t MemoryBits(const ValueShape& shape);

@@ -156,6 +156,7 @@ ValueSink::ValueSink(ValueShape shape, SinkMemory& memory, uint64_t expected)
       bits_(memory, expected) {
   if (shape_.kind == Kind::kList)
     items_ = std::make_unique<ValueSink>(*shape_.item, memory, SaturatedProduct(expected, shape_.dimension));
+  for (const ValueShape& field : shape_.fields) fields_.push_back(std::make_unique<ValueSink>(field, memory, expected));
 }
 
 arrow::Status ValueSink::ReserveBytes(uint64_t bytes) {
@@ -193,7 +194,43 @@ arrow::Status ValueSink::AppendPlaceholders(uint64_t count) {
       length_ += count;
       return arrow::Status::OK();
     }
+    case Kind::kStruct:
+      for (const auto& field : fields_) {
+        ARROW_RETURN_NOT_OK(field->validity().AppendValid(count));
+        ARROW_RETURN_NOT_OK(field->AppendPlaceholders(count));
+      }
+      length_ += count;
+      return arrow::Status::OK();
   }
+  return arrow::Status::OK();
+}
+
+// Values of FixedBytes each.
+arrow::Status ValueSink::AppendStrided(const uint8_t* values, uint64_t stride, uint64_t count) {
+  if (shape_.kind == Kind::kList && stride == FixedBytes(shape_)) {
+    const uint64_t items = count * shape_.dimension;
+    ARROW_RETURN_NOT_OK(items_->validity().AppendValid(items));
+    ARROW_RETURN_NOT_OK(items_->AppendStrided(values, FixedBytes(*shape_.item), items));
+    length_ += count;
+    return arrow::Status::OK();
+  }
+  if (shape_.kind == Kind::kList) {
+    for (uint64_t i = 0; i < count; ++i) ARROW_RETURN_NOT_OK(AppendStrided(values + i * stride, FixedBytes(shape_), 1));
+    return arrow::Status::OK();
+  }
+  const uint64_t width = shape_.bytes();
+  ARROW_ASSIGN_OR_RAISE(uint8_t* target, AppendFixed(count));
+  for (uint64_t i = 0; i < count; ++i) std::memcpy(target + i * width, values + i * stride, width);
+  return arrow::Status::OK();
+}
+
+arrow::Status ValueSink::AppendPackedRows(const uint8_t* rows, uint64_t stride, uint64_t count) {
+  for (const auto& field : fields_) {
+    ARROW_RETURN_NOT_OK(field->validity().AppendValid(count));
+    ARROW_RETURN_NOT_OK(field->AppendStrided(rows, stride, count));
+    rows += FixedBytes(field->shape());
+  }
+  length_ += count;
   return arrow::Status::OK();
 }
 
@@ -337,6 +374,16 @@ arrow::Result<std::shared_ptr<arrow::ArrayData>> ValueSink::Finish(const std::sh
     case Kind::kVariable:
       if (length_ == 0) ARROW_RETURN_NOT_OK(GrowOffsets(0));
       return arrow::ArrayData::Make(type, length, {validity, offsets_, values}, nulls);
+    case Kind::kStruct: {
+      std::vector<std::shared_ptr<arrow::ArrayData>> children;
+      for (size_t i = 0; i < fields_.size(); ++i) {
+        ARROW_ASSIGN_OR_RAISE(auto child, fields_[i]->Finish(type->field(static_cast<int>(i))->type()));
+        if (child->length != length)
+          return Corruption("field {} of {} packed structs has {} values", i, length, child->length);
+        children.push_back(std::move(child));
+      }
+      return arrow::ArrayData::Make(type, length, {validity}, std::move(children), nulls);
+    }
     default: {
       const auto& list_type = static_cast<const arrow::FixedSizeListType&>(*type);
       ARROW_ASSIGN_OR_RAISE(auto items, items_->Finish(list_type.value_type()));

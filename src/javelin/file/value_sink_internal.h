@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include <arrow/array/data.h>
 #include <arrow/buffer.h>
@@ -109,6 +110,11 @@ class ValueSink {
   // kList: the items; `CommitLists` after their `count * dimension` values were appended.
   ValueSink& items() { return *items_; }
   void CommitLists(uint64_t count) { length_ += count; }
+  // kStruct: the fields; `CommitStructs` after `count` values and their validity were appended to each.
+  ValueSink& field(size_t index) { return *fields_[index]; }
+  void CommitStructs(uint64_t count) { length_ += count; }
+  // kStruct of fields of FixedBytes each: rows `stride` bytes apart that hold them one behind the other.
+  arrow::Status AppendPackedRows(const uint8_t* rows, uint64_t stride, uint64_t count);
 
   // What a variable or fixed sink holds so far.
   Bytes fixed_values() const;
@@ -118,6 +124,7 @@ class ValueSink {
   arrow::Result<std::shared_ptr<arrow::ArrayData>> Finish(const std::shared_ptr<arrow::DataType>& type);
 
  private:
+  arrow::Status AppendStrided(const uint8_t* values, uint64_t stride, uint64_t count);
   arrow::Status AppendOffset();
   arrow::Result<uint8_t*> GrowOffsets(uint64_t count);
   arrow::Status Unshare();
@@ -134,6 +141,7 @@ class ValueSink {
   uint64_t values_size_ = 0;
   std::shared_ptr<arrow::ResizableBuffer> offsets_;  // variable
   std::unique_ptr<ValueSink> items_;                 // lists
+  std::vector<std::unique_ptr<ValueSink>> fields_;   // structs
 };
 
 }  // namespace javelin::file

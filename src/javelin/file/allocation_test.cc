@@ -1,0 +1,160 @@
+// What the hot paths take from the pool, as multiples of what they answer: a copy too many shows here.
+#include <atomic>
+
+#include <gmock/gmock.h>
+
+#include "javelin/file/file_test_support.h"
+
+namespace javelin::file {
+namespace {
+
+using namespace testing;
+
+// Counts every byte that is asked for; memory that grows counts anew, for it is copied.
+class CountingPool final : public arrow::MemoryPool {
+ public:
+  arrow::Status Allocate(int64_t size, int64_t alignment, uint8_t** out) override {
+    asked_ += size;
+    Hold(size);
+    return pool_->Allocate(size, alignment, out);
+  }
+  arrow::Status Reallocate(int64_t old_size, int64_t new_size, int64_t alignment, uint8_t** pointer) override {
+    if (new_size > old_size) asked_ += new_size;
+    Hold(new_size - old_size);
+    return pool_->Reallocate(old_size, new_size, alignment, pointer);
+  }
+  void Free(uint8_t* buffer, int64_t size, int64_t alignment) override {
+    Hold(-size);
+    pool_->Free(buffer, size, alignment);
+  }
+  int64_t bytes_allocated() const override { return held_; }
+  int64_t max_memory() const override { return peak_; }
+  int64_t total_bytes_allocated() const override { return asked_; }
+  int64_t num_allocations() const override { return 0; }
+  void ForgetPeak() { peak_ = held_.load(); }
+  std::string backend_name() const override { return "counting"; }
+
+ private:
+  void Hold(int64_t bytes) {
+    const int64_t held = held_ += bytes;
+    int64_t peak = peak_;
+    while (held > peak && !peak_.compare_exchange_weak(peak, held)) {}
+  }
+  arrow::MemoryPool* pool_ = arrow::system_memory_pool();
+  std::atomic<int64_t> asked_ = 0;
+  std::atomic<int64_t> held_ = 0;
+  std::atomic<int64_t> peak_ = 0;
+};
+
+constexpr int64_t kRows = 100'000;
+// Arrow rounds each buffer up to 64 bytes; there are a few, and some a chunk where there are levels.
+constexpr int64_t kRounding = 1024;
+constexpr int64_t kChunkRounding = 200 * 4 * 64;
+// Memory that doubles as it grows: asked for are 1 + 2 + 4 + ..., and the last may be twice what was needed.
+constexpr int64_t kGrowing = 4;
+constexpr int64_t kLevelBytes = 2;
+
+class Allocations : public ::testing::Test {
+ protected:
+  struct Cost {
+    int64_t asked = 0;  // in all
+    int64_t peak = 0;   // at once
+  };
+
+  Cost Measure(const std::shared_ptr<arrow::Array>& column, std::vector<uint64_t> rows = {}) {
+    const Resources plain = TestResources();
+    const WrittenFile file = WriteFile(plain, {OneColumn(column)}).ValueOrDie();
+    CountingPool pool;
+    Resources resources = TestResources();
+    resources.pool = &pool;
+    Cost cost;
+    {
+      auto reader = DataFileReader::Open(resources, StoreOf(file.bytes), "f.lance").ValueOrDie();
+      // Chunk tables and dictionaries are kept; what a read takes besides is looked at.
+      EXPECT_TRUE(reader->Read(file.schema, reader->DefaultColumns(), 0, reader->num_rows()).ok());
+      const int64_t kept = pool.bytes_allocated();
+      const int64_t before = pool.total_bytes_allocated();
+      pool.ForgetPeak();
+      auto batch = rows.empty() ? reader->Read(file.schema, reader->DefaultColumns(), 0, reader->num_rows())
+                                : reader->Take(file.schema, reader->DefaultColumns(), rows);
+      EXPECT_TRUE(batch.ok()) << batch.status().ToString();
+      cost = {pool.total_bytes_allocated() - before, pool.max_memory() - kept};
+    }
+    EXPECT_EQ(pool.bytes_allocated(), 0);
+    return cost;
+  }
+
+  static std::shared_ptr<arrow::Array> Column(const std::shared_ptr<arrow::DataType>& type, double null_part,
+                                              Spread spread) {
+    return RandomColumns(7).Make(type, kRows, null_part, spread);
+  }
+};
+
+TEST_F(Allocations, FixedWidth) {
+  for (const Spread spread : {Spread::kAny, Spread::kSmall, Spread::kSequence, Spread::kRuns}) {
+    const Cost cost = Measure(Column(arrow::int64(), 0, spread));
+    EXPECT_LE(cost.asked, 8 * kRows + kRounding);
+    EXPECT_LE(cost.peak, 8 * kRows + kRounding);
+  }
+}
+
+TEST_F(Allocations, FixedWidthWithNulls) {
+  const Cost cost = Measure(Column(arrow::int64(), 0.3, Spread::kSmall));
+  // Levels: collected, of each chunk, and which of them are null.
+  const int64_t levels = (kGrowing + 1 + 1) * kLevelBytes * kRows;
+  EXPECT_LE(cost.asked, 8 * kRows + kRows / 8 + levels + kChunkRounding);
+  EXPECT_LE(cost.peak, 8 * kRows + kRows / 8 + 3 * kLevelBytes * kRows + kChunkRounding);
+}
+
+TEST_F(Allocations, Strings) {
+  const auto column = Column(arrow::utf8(), 0, Spread::kAny);
+  const int64_t bytes = static_cast<const arrow::StringArray&>(*column).total_values_length();
+  const Cost cost = Measure(column);
+  EXPECT_LE(cost.asked, 4 * (kRows + 1) + kGrowing * bytes + kRounding);
+  EXPECT_LE(cost.peak, 4 * (kRows + 1) + 2 * bytes + kRounding);
+}
+
+// They are the bytes of the file as they stand.
+TEST_F(Allocations, Vectors) {
+  const auto type = arrow::fixed_size_list(arrow::float32(), 64);
+  EXPECT_EQ(Measure(RandomColumns(7).Make(type, 20'000, 0, Spread::kAny)).asked, 0);
+}
+
+TEST_F(Allocations, TakeOfAThousandRows) {
+  constexpr int64_t kTaken = 1000;
+  std::vector<uint64_t> rows;
+  for (uint64_t i = 0; i < kTaken; ++i) rows.push_back(i * 97);
+  const auto numbers = Column(arrow::int64(), 0, Spread::kSmall);
+  const auto text = Column(arrow::utf8(), 0, Spread::kAny);
+  const auto& strings = static_cast<const arrow::StringArray&>(*text);
+  int64_t bytes = 0;
+  for (const uint64_t row : rows) bytes += strings.value_length(static_cast<int64_t>(row));
+  EXPECT_LE(Measure(numbers, rows).asked, 8 * kTaken + kRounding);
+  EXPECT_LE(Measure(text, rows).asked, 4 * (kTaken + 1) + kGrowing * bytes + kRounding);
+  // In another order: where each row goes, and all of it once more in that order.
+  std::mt19937_64 random(5);
+  std::shuffle(rows.begin(), rows.end(), random);
+  EXPECT_LE(Measure(numbers, rows).asked, 3 * 8 * kTaken + kRounding);
+  EXPECT_LE(Measure(text, rows).asked, 8 * kTaken + 2 * 4 * (kTaken + 1) + (kGrowing + 2) * bytes + kRounding);
+}
+
+TEST_F(Allocations, Lists) {
+  arrow::ListBuilder lists(arrow::default_memory_pool(), std::make_shared<arrow::Int32Builder>());
+  auto& items = static_cast<arrow::Int32Builder&>(*lists.value_builder());
+  int64_t num_items = 0;
+  int64_t num_empty = 0;
+  for (int64_t i = 0; i < kRows; ++i) {
+    ASSERT_TRUE(lists.Append().ok());
+    num_empty += i % 5 == 0;
+    for (int64_t j = 0; j < i % 5; ++j, ++num_items) ASSERT_TRUE(items.Append(static_cast<int32_t>(i * j)).ok());
+  }
+  const Cost cost = Measure(lists.Finish().ValueOrDie());
+  const int64_t answer = 4 * (kRows + 1) + 4 * num_items;
+  // Both kinds of levels: collected, and of each chunk; then which of them are null.
+  const int64_t levels = (2 * kGrowing + 2 + 1) * kLevelBytes * (num_items + num_empty);
+  EXPECT_LE(cost.asked, kGrowing * answer + levels + kChunkRounding);
+  EXPECT_LE(cost.peak, 2 * answer + 5 * kLevelBytes * (num_items + num_empty) + kChunkRounding);
+}
+
+}  // namespace
+}  // namespace javelin::file

@@ -1,0 +1,54 @@
+#include "javelin/file/blob_field.h"
+
+#include <arrow/type.h>
+
+#include "javelin/file/logical_type_internal.h"
+#include "javelin/file/schema_internal.h"
+
+namespace javelin::file {
+
+BlobKind BlobKindOf(const Field& field) {
+  const auto extension = field.metadata.find(std::string(kExtensionNameMetadata));
+  if (extension != field.metadata.end() && extension->second == kBlobExtension) return BlobKind::kV2;
+  // Any value switches blobs on. In its own descriptor a file names a v2 column so too.
+  if (!field.metadata.contains(std::string(kBlobMetadata))) return BlobKind::kNone;
+  return field.logical_type == "struct" ? BlobKind::kV2 : BlobKind::kV1;
+}
+
+const std::shared_ptr<arrow::DataType>& BlobDescriptionType(BlobKind kind) {
+  static const auto v1 =
+      arrow::struct_({arrow::field("position", arrow::uint64()), arrow::field("size", arrow::uint64())});
+  static const auto v2 =
+      arrow::struct_({arrow::field("kind", arrow::uint8(), false), arrow::field("position", arrow::uint64(), false),
+                      arrow::field("size", arrow::uint64(), false), arrow::field("blob_id", arrow::uint32(), false),
+                      arrow::field("blob_uri", arrow::utf8(), false)});
+  static const auto none = arrow::null();
+  return kind == BlobKind::kV1 ? v1 : kind == BlobKind::kV2 ? v2 : none;
+}
+
+bool IsBlobDescription(const Field& field) {
+  const BlobKind kind = BlobKindOf(field);
+  return kind != BlobKind::kNone && field.type->Equals(*BlobDescriptionType(kind));
+}
+
+Field DescribeBlob(const Field& field) {
+  const BlobKind kind = BlobKindOf(field);
+  if (kind == BlobKind::kNone) return field;
+  Field description = field;
+  description.type = BlobDescriptionType(kind);
+  description.children.clear();
+  if (kind == BlobKind::kV2) {
+    description.logical_type = "struct";
+    // The name of the extension stands for another type.
+    description.metadata = {{std::string(kBlobMetadata), "true"}, {std::string(kPackedMetadata), "true"}};
+  }
+  return description;
+}
+
+Schema DescribeBlobs(const Schema& schema) {
+  std::vector<Field> fields;
+  for (const Field& field : schema.fields()) fields.push_back(DescribeBlob(field));
+  return Schema(std::move(fields), schema.metadata());
+}
+
+}  // namespace javelin::file
