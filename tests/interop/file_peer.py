@@ -1,6 +1,6 @@
 """Runs the released peer on single data files: one JSON request on stdin, one JSON answer on stdout.
 
-{"do": "write", "jobs": [{"arrow": path, "out": path, "version": "2.2"}]}
+{"do": "write", "jobs": [{"arrow": path, "out": path, "version": "2.2", "data_cache_bytes": bytes buffered before a page or null}]}
 {"do": "read", "jobs": [{"file": path, "arrow": path, "rows": [..] or null, "range": [first, count] or null}]}
 {"do": "dataset", "jobs": [{"arrow": path, "uri": path, "version": "2.2"}]}     answer: the data files of each dataset
 
@@ -28,7 +28,7 @@ def save(table, path):
 
 def write(job):
     table = load(job["arrow"])
-    with LanceFileWriter(job["out"], table.schema, version=job["version"]) as writer:
+    with LanceFileWriter(job["out"], table.schema, version=job["version"], data_cache_bytes=job.get("data_cache_bytes")) as writer:
         for batch in table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]:
             writer.write_batch(batch)
     return True
