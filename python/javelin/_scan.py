@@ -6,7 +6,44 @@ from typing import Any, Iterator, List, Optional
 
 import pyarrow as pa
 
-from . import _arguments
+from . import _arguments, errors
+
+
+ROW_ADDRESS = "_rowaddr"
+
+
+def wants_bytes_of_blobs(blob_handling: Optional[str]) -> bool:
+    if blob_handling is None:
+        return False
+    known = {"all_binary": True, "blobs_descriptions": False, "all_descriptions": False}
+    if _arguments.text("blob_handling", blob_handling) not in known:
+        raise errors.InvalidInput(f"blob_handling must be 'all_binary' or 'blobs_descriptions', got '{blob_handling}'")
+    return known[blob_handling]
+
+
+class _BlobReader:
+    """A reader of the extension whose descriptions of blobs become bytes, batch by batch."""
+
+    def __init__(self, core: Any, reader: Any, drop_address: bool) -> None:
+        self._core = core
+        self._reader = reader
+        self._drop_address = drop_address
+
+    def _with_bytes(self, batch: Any) -> pa.RecordBatch:
+        batch = pa.record_batch(self._core.read_blobs(batch))
+        return batch.drop_columns([ROW_ADDRESS]) if self._drop_address else batch
+
+    @property
+    def schema(self) -> pa.Schema:
+        schema = pa.schema(self._reader.schema)
+        return self._with_bytes(pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)).schema
+
+    def read_next(self) -> Optional[pa.RecordBatch]:
+        batch = self._reader.read_next()
+        return None if batch is None else self._with_bytes(batch)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return pa.RecordBatchReader.from_batches(self.schema, batches_of(self)).__arrow_c_stream__(requested_schema)
 
 
 def batches_of(reader: Any) -> Iterator[pa.RecordBatch]:
@@ -24,8 +61,9 @@ class LanceScanner:
     :meth:`FreshView.scan`."""
 
     def __init__(self, core: Any, columns: Optional[List[str]], limit: Optional[int], offset: Optional[int],
-                 batch_size: Optional[int], with_row_id: bool, with_row_address: bool) -> None:
+                 batch_size: Optional[int], with_row_id: bool, with_row_address: bool, blob_handling: Optional[str] = None) -> None:
         self._core = core
+        self._bytes_of_blobs = wants_bytes_of_blobs(blob_handling)
         self._limit = _arguments.optional_whole_number("limit", limit)
         self._offset = _arguments.optional_whole_number("offset", offset) or 0
         self._arguments = dict(
@@ -38,7 +76,11 @@ class LanceScanner:
         )
 
     def _reader(self) -> Any:
-        return self._core.scan(**self._arguments)
+        if not self._bytes_of_blobs:
+            return self._core.scan(**self._arguments)
+        reader = self._core.scan(**{**self._arguments, "with_row_address": True})
+        asked = self._arguments["with_row_address"] or ROW_ADDRESS in (self._arguments["columns"] or [])
+        return _BlobReader(self._core, reader, drop_address=not asked)
 
     @property
     def projected_schema(self) -> pa.Schema:

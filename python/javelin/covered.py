@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Mapping, Tuple
 
 _SCAN = ("columns", "limit", "offset", "batch_size", "with_row_id", "with_row_address")
+_BLOBS = ("blob_handling",)
 _WRITER = (
     "durable_write",
     "max_wal_buffer_size",
@@ -46,9 +47,9 @@ COVERED: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         "LanceDataset.lance_schema": (),
         "LanceDataset.data_storage_version": (),
         "LanceDataset.session": (),
-        "LanceDataset.scanner": _SCAN,
-        "LanceDataset.to_table": _SCAN,
-        "LanceDataset.to_batches": _SCAN,
+        "LanceDataset.scanner": _SCAN + _BLOBS,
+        "LanceDataset.to_table": _SCAN + _BLOBS,
+        "LanceDataset.to_batches": _SCAN + _BLOBS,
         "LanceDataset.to_pandas": _SCAN + ("kwargs",),
         "LanceDataset.head": ("num_rows", "kwargs"),
         "LanceDataset.take": ("indices", "columns"),
@@ -121,6 +122,7 @@ COVERED: Mapping[str, Tuple[str, ...]] = MappingProxyType(
 OURS: Mapping[str, Tuple[str, ...]] = MappingProxyType(
     {
         "LanceDataset.__arrow_c_stream__": ("requested_schema",),
+        "LanceDataset.take": _BLOBS,
         "LanceDataset.initialize_mem_wal": ("adopt_sstables",) + _OUR_WRITER,
         "LanceDataset.mem_wal_writer": _OUR_WRITER + ("commit_mode", "frozen_memtable_grace_ms", "shard_spec_id"),
         "LanceDataset.compact_shards": ("shard", "max_bytes", "dry_run", "retired_grace"),

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 import pyarrow as pa
 
-from . import _arguments, _core, errors, mem_wal
+from . import _arguments, _core, _scan, errors, mem_wal
 from . import session as _session
 from ._data import Source
 from ._row_numbers import row_numbers
@@ -228,6 +228,7 @@ class LanceDataset:
         batch_size: Optional[int] = None,
         with_row_id: bool = False,
         with_row_address: bool = False,
+        blob_handling: Optional[str] = None,
     ) -> LanceScanner:
         """Prepare a scan of this version.
 
@@ -241,8 +242,11 @@ class LanceDataset:
             Rows of a batch at most.
         with_row_id, with_row_address : bool
             Add ``_rowid`` / ``_rowaddr`` (uint64) as last columns.
+        blob_handling : str, optional
+            What blob columns are read as: ``"blobs_descriptions"`` (the default) is where each value lies, a struct that costs no
+            more to read than two numbers; ``"all_binary"`` is the bytes, of all rows of a batch at once.
         """
-        return LanceScanner(self._core, columns, limit, offset, batch_size, with_row_id, with_row_address)
+        return LanceScanner(self._core, columns, limit, offset, batch_size, with_row_id, with_row_address, blob_handling)
 
     def to_table(
         self,
@@ -253,10 +257,11 @@ class LanceDataset:
         batch_size: Optional[int] = None,
         with_row_id: bool = False,
         with_row_address: bool = False,
+        blob_handling: Optional[str] = None,
     ) -> pa.Table:
         """Rows in order of fragment and position, in memory. Arguments: :meth:`scanner`."""
         return self.scanner(columns, limit=limit, offset=offset, batch_size=batch_size, with_row_id=with_row_id,
-                            with_row_address=with_row_address).to_table()
+                            with_row_address=with_row_address, blob_handling=blob_handling).to_table()
 
     def to_batches(
         self,
@@ -267,10 +272,11 @@ class LanceDataset:
         batch_size: Optional[int] = None,
         with_row_id: bool = False,
         with_row_address: bool = False,
+        blob_handling: Optional[str] = None,
     ) -> Iterator[pa.RecordBatch]:
         """The same as :meth:`to_table`, batch by batch. Arguments: :meth:`scanner`."""
         return self.scanner(columns, limit=limit, offset=offset, batch_size=batch_size, with_row_id=with_row_id,
-                            with_row_address=with_row_address).to_batches()
+                            with_row_address=with_row_address, blob_handling=blob_handling).to_batches()
 
     def to_pandas(
         self,
@@ -291,14 +297,20 @@ class LanceDataset:
         """The first `num_rows` rows. Arguments: :meth:`scanner`."""
         return self.scanner(limit=num_rows, **kwargs).to_table()
 
-    def take(self, indices: Union[Sequence[int], pa.Array], columns: Optional[List[str]] = None) -> pa.Table:
+    def take(self, indices: Union[Sequence[int], pa.Array], columns: Optional[List[str]] = None, *,
+             blob_handling: Optional[str] = None) -> pa.Table:
         """The n-th rows of a full scan, in the order asked, repeats allowed.
 
-        `indices` are whole numbers from 0: any sequence, an array of numpy or Arrow. Raises
+        `indices` are whole numbers from 0: any sequence, an array of numpy or Arrow. `blob_handling`: :meth:`scanner`. Raises
         :class:`javelin.errors.InvalidInput` for a number past the last row, and for what is no whole number.
         """
-        batch = self._core.take(row_numbers(indices), _arguments.column_names(columns))
-        return pa.Table.from_batches([pa.record_batch(batch)])
+        rows, names = row_numbers(indices), _arguments.column_names(columns)
+        if not _scan.wants_bytes_of_blobs(blob_handling):
+            return pa.Table.from_batches([pa.record_batch(self._core.take(rows, names))])
+        names = pa.schema(self._core.schema).names if names is None else names
+        extra = [name for name in [_scan.ROW_ADDRESS] if name not in names]
+        batch = pa.record_batch(self._core.read_blobs(self._core.take(rows, names + extra)))
+        return pa.Table.from_batches([batch.select(names)])
 
     def count_rows(self) -> int:
         """Number of rows of this version."""

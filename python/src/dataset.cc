@@ -3,6 +3,7 @@
 #include <arrow/api.h>
 #include <nanobind/stl/map.h>
 
+#include "javelin/dataset/blobs.h"
 #include "javelin/dataset/dataset.h"
 #include "javelin/table/manifest.h"
 #include "javelin/table/versions.h"
@@ -85,6 +86,12 @@ Handle<Dataset> WriteNext(const Handle<Dataset>& self, const nb::object& data, c
   return Handle<Dataset>(self.session(), Unwrap(std::move(written)));
 }
 
+PyBatch ReadBlobBytes(const Handle<Dataset>& self, const nb::object& rows) {
+  const Dataset& dataset = *self;
+  const auto batch = ImportBatch(rows);
+  return PyBatch{Unwrap(WithoutGil([&] { return ReadBlobs(dataset, batch); }))};
+}
+
 nb::dict ToDict(const table::ManifestSummary& summary) {
   nb::dict dict;
   dict["total_data_file_rows"] = summary.data_file_rows;
@@ -165,6 +172,8 @@ void RegisterDataset(nb::module_& module) {
              return Unwrap(WithoutGil([&] { return dataset.CountRows(); }));
            })
       .def("take", &Take, nb::arg("rows"), nb::arg("columns").none())
+      .def("read_blobs", &ReadBlobBytes, nb::arg("rows"),
+           "A batch of this version with `_rowaddr`, its descriptions of blobs replaced by their bytes.")
       .def("versions", &Versions,
            "Version, time of its commit in nanoseconds since the Unix epoch, what it holds (a dict of numbers).")
       .def_prop_ro("is_pinned", [](const Handle<Dataset>& self) { return self.object()->is_pinned(); })

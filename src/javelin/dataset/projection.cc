@@ -3,6 +3,7 @@
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/blob_field.h"
 
 namespace javelin::internal {
 
@@ -41,7 +42,8 @@ arrow::Result<Projection> Projection::Make(const file::Schema& schema,
                                            bool with_row_address) {
   Projection projection;
   if (!columns) {
-    for (const file::Field& field : schema.fields()) projection.columns_.push_back({ColumnKind::kField, field});
+    for (const file::Field& field : schema.fields())
+      projection.columns_.push_back({ColumnKind::kField, file::DescribeBlob(field)});
   } else {
     std::set<std::string_view> seen;
     for (const std::string& name : *columns) {
@@ -49,7 +51,7 @@ arrow::Result<Projection> Projection::Make(const file::Schema& schema,
       OutputColumn column{KindOfName(name), {}};
       if (column.kind == ColumnKind::kField) {
         ARROW_ASSIGN_OR_RAISE(const file::Schema selected, schema.Select({name}));
-        column.field = selected.fields()[0];
+        column.field = file::DescribeBlob(selected.fields()[0]);
       }
       projection.columns_.push_back(std::move(column));
     }

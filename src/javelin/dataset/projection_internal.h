@@ -29,8 +29,8 @@ struct OutputColumn {
 
 class Projection {
  public:
-  // `columns` none = all of the table. The flags append what `columns` does not name already. InvalidInput: unknown or
-  // repeated name.
+  // `columns` none = all of the table. Blobs are read as their descriptions. The flags append what `columns` does not
+  // name already. InvalidInput: unknown or repeated name.
   static arrow::Result<Projection> Make(const file::Schema& schema,
                                         const std::optional<std::vector<std::string>>& columns, bool with_row_id,
                                         bool with_row_address);

@@ -1,4 +1,5 @@
 #include "javelin/base/error.h"
+#include "javelin/file/blob_field.h"
 #include "javelin/memwal/base_keys_internal.h"
 #include "javelin/memwal/sources_internal.h"
 
@@ -6,6 +7,15 @@ namespace javelin::memwal {
 
 namespace {
 using BatchPtr = std::shared_ptr<arrow::RecordBatch>;
+
+// What newer sources hold of a blob column would be bytes, what the base answers is where they lie.
+arrow::Status CheckNoBlobs(const file::Schema& columns) {
+  for (const file::Field& field : columns.fields()) {
+    if (file::BlobKindOf(field) != file::BlobKind::kNone)
+      return NotSupported("a fresh view does not read blob column '{}'; name the other columns", field.name);
+  }
+  return arrow::Status::OK();
+}
 
 std::vector<std::string> NamesOf(const file::Schema& columns) {
   std::vector<std::string> names;
@@ -21,6 +31,7 @@ class BaseSource final : public query::Source {
 
   // Without newer sources the table itself skips and stops.
   arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Scan(const query::SourceScan& scan) const override {
+    ARROW_RETURN_NOT_OK(CheckNoBlobs(scan.columns));
     ScanOptions options;
     options.columns = NamesOf(scan.columns);
     options.with_row_id = scan.with_row_id;
@@ -81,6 +92,7 @@ class BaseSource final : public query::Source {
   }
 
   arrow::Result<BatchPtr> Take(std::span<const uint64_t> positions, const file::Schema& columns) const override {
+    ARROW_RETURN_NOT_OK(CheckNoBlobs(columns));
     std::vector<RowAddress> addresses;
     for (const uint64_t position : positions) addresses.push_back(RowAddress(position));
     return base_->TakeAddresses(addresses, NamesOf(columns));
