@@ -1,15 +1,30 @@
 #include "javelin/dataset/dataset_state_internal.h"
 
 #include "javelin/base/error.h"
+#include "javelin/dataset/fragment_rows_internal.h"
 #include "javelin/table/deletion_vector.h"
 #include "javelin/table/feature_flags.h"
 
 namespace javelin::internal {
 
+namespace {
+std::shared_ptr<const std::vector<uint64_t>> KnownLiveRowsBefore(const table::Manifest& manifest) {
+  auto before = std::make_shared<std::vector<uint64_t>>(1, 0);
+  before->reserve(manifest.fragments.size() + 1);
+  for (const table::Fragment& fragment : manifest.fragments) {
+    const std::optional<uint64_t> live = KnownLiveRows(fragment);
+    if (!live) return nullptr;
+    before->push_back(before->back() + *live);
+  }
+  return before;
+}
+}  // namespace
+
 std::shared_ptr<Dataset> DatasetState::At(table::LoadedManifest version, bool pinned) const {
   auto state = std::make_shared<DatasetState>(*this);
   state->pinned = pinned;
   state->loaded = std::move(version);
+  state->live_rows_before = KnownLiveRowsBefore(state->manifest());
   state->loaded.transaction.reset();  // only a commit that steps over a version reads it
   return MakeDataset(std::move(state));
 }

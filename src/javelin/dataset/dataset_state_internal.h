@@ -26,6 +26,8 @@ class DatasetState {
   std::map<std::string, std::string> storage_options;
   table::LoadedManifest loaded;
   bool pinned = false;
+  // Live rows of the fragments before each, and of all of them; null where the manifest does not say it.
+  std::shared_ptr<const std::vector<uint64_t>> live_rows_before;
 
   static std::shared_ptr<Dataset> MakeDataset(std::shared_ptr<const DatasetState> state) {
     return std::shared_ptr<Dataset>(new Dataset(std::move(state)));

@@ -135,6 +135,7 @@ arrow::Result<std::unique_ptr<FragmentReader>> FragmentReader::Open(std::shared_
   reader->id_ = fragment.id;
   ARROW_ASSIGN_OR_RAISE(reader->rows_, FragmentRows::Load(*reader->table_, fragment));
   ARROW_RETURN_NOT_OK((Planner{*reader, fragment}).Run());
+  for (Source& source : reader->sources_) ARROW_RETURN_NOT_OK(reader->OpenSource(source));
   return reader;
 }
 
@@ -145,7 +146,6 @@ uint64_t FragmentReader::StoredBytesPerRow() const {
 }
 
 arrow::Status FragmentReader::OpenSource(Source& source) {
-  if (source.reader != nullptr) return arrow::Status::OK();
   ARROW_ASSIGN_OR_RAISE(source.reader, OpenFiles::Get(*table_, source.file));
   if (source.reader->num_rows() != rows_.physical()) {
     ARROW_ASSIGN_OR_RAISE(const ObjectLocation place, table_->Locate(source.file));
@@ -155,18 +155,16 @@ arrow::Status FragmentReader::OpenSource(Source& source) {
   return arrow::Status::OK();
 }
 
-template <typename ReadFile, typename Fill>
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> FragmentReader::Assemble(size_t count, ReadFile read_file,
-                                                                            Fill fill) {
+template <typename Fill>
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> FragmentReader::Assemble(
+    size_t count, std::span<const std::shared_ptr<arrow::RecordBatch>> stored, Fill fill) const {
   const auto& columns = projection_.columns();
   const auto rows = static_cast<int64_t>(count);
   arrow::MemoryPool* pool = table_->session->resources().pool;
   std::vector<std::shared_ptr<arrow::Array>> arrays(columns.size());
-  for (Source& source : sources_) {
-    ARROW_RETURN_NOT_OK(OpenSource(source));
-    ARROW_ASSIGN_OR_RAISE(const std::shared_ptr<arrow::RecordBatch> batch, read_file(source));
-    for (size_t i = 0; i < source.positions.size(); ++i)
-      arrays[source.positions[i]] = batch->column(static_cast<int>(i));
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    const std::vector<size_t>& positions = sources_[i].positions;
+    for (size_t j = 0; j < positions.size(); ++j) arrays[positions[j]] = stored[i]->column(static_cast<int>(j));
   }
   for (size_t position = 0; position < columns.size(); ++position) {
     if (arrays[position] != nullptr) continue;
@@ -189,18 +187,55 @@ void FragmentReader::FillSystemColumn(ColumnKind kind, uint64_t first, std::span
   std::iota(values.begin(), values.end(), RowAddress(id_, static_cast<uint32_t>(first)).packed());
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> FragmentReader::Read(uint64_t first, uint64_t count) {
-  return Assemble(
-      count, [&](Source& source) { return source.reader->Read(source.projection, source.columns, first, count); },
-      [&](ColumnKind kind, std::span<uint64_t> values) { FillSystemColumn(kind, first, values); });
+std::vector<uint64_t> FragmentReader::PageEnds(uint64_t first, uint64_t end) const {
+  std::vector<uint64_t> all;
+  for (const Source& source : sources_) {
+    const auto ends = file::BatchReader::Of(*source.reader).PageEnds(source.projection, source.columns, first, end);
+    all.insert(all.end(), ends.begin(), ends.end());
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> FragmentReader::Take(std::span<const uint64_t> offsets) {
-  return Assemble(
-      offsets.size(), [&](Source& source) { return source.reader->Take(source.projection, source.columns, offsets); },
-      [&](ColumnKind kind, std::span<uint64_t> values) {
-        for (size_t i = 0; i < offsets.size(); ++i) FillSystemColumn(kind, offsets[i], values.subspan(i, 1));
-      });
+arrow::Result<std::shared_ptr<FragmentReader::Fetched>> FragmentReader::Fetch(uint64_t first,
+                                                                              std::vector<uint64_t> ends) const {
+  auto fetched = std::make_shared<Fetched>(Fetched{first, std::move(ends), {}});
+  for (const Source& source : sources_) {
+    auto& reader = file::BatchReader::Of(*source.reader);
+    ARROW_ASSIGN_OR_RAISE(auto batches, reader.Fetch(source.projection, source.columns, first, fetched->ends));
+    fetched->of_sources.push_back(std::move(batches));
+  }
+  return fetched;
+}
+
+arrow::Result<arrow::RecordBatchVector> FragmentReader::Decode(Fetched& fetched) const {
+  std::vector<arrow::RecordBatchVector> stored(fetched.ends.size());  // by batch
+  auto of_sources = std::move(fetched.of_sources);                    // which end here, whatever comes
+  for (auto& source : of_sources) {
+    ARROW_ASSIGN_OR_RAISE(auto batches, source->Decode());
+    source.reset();  // its bytes are not needed any more
+    for (size_t i = 0; i < stored.size(); ++i) stored[i].push_back(std::move(batches[i]));
+  }
+  arrow::RecordBatchVector answer;
+  for (uint64_t first = fetched.first; const uint64_t end : fetched.ends) {
+    const auto fill = [&](ColumnKind kind, std::span<uint64_t> values) { FillSystemColumn(kind, first, values); };
+    ARROW_ASSIGN_OR_RAISE(auto batch, Assemble(end - first, stored[answer.size()], fill));
+    answer.push_back(std::move(batch));
+    first = end;
+  }
+  return answer;
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> FragmentReader::Take(std::span<const uint64_t> offsets) const {
+  arrow::RecordBatchVector stored;
+  for (const Source& source : sources_) {
+    ARROW_ASSIGN_OR_RAISE(auto batch, source.reader->Take(source.projection, source.columns, offsets));
+    stored.push_back(std::move(batch));
+  }
+  return Assemble(offsets.size(), stored, [&](ColumnKind kind, std::span<uint64_t> values) {
+    for (size_t i = 0; i < offsets.size(); ++i) FillSystemColumn(kind, offsets[i], values.subspan(i, 1));
+  });
 }
 
 }  // namespace javelin::internal

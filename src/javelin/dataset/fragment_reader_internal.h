@@ -12,6 +12,7 @@
 #include "javelin/dataset/dataset_state_internal.h"
 #include "javelin/dataset/fragment_rows_internal.h"
 #include "javelin/dataset/projection_internal.h"
+#include "javelin/file/batch_reader.h"
 #include "javelin/file/data_file_reader.h"
 #include "javelin/table/row_lineage.h"
 
@@ -19,7 +20,7 @@ namespace javelin::internal {
 
 class FragmentReader {
  public:
-  // Reads the deletion file; data files are opened when they are first needed. `projection` must outlive the reader.
+  // Reads the deletion file and opens the data files that are needed. `projection` must outlive the reader.
   // NotSupported: a column whose parts lie in several files; Corruption: a column that must not be null is nowhere.
   static arrow::Result<std::unique_ptr<FragmentReader>> Open(std::shared_ptr<const DatasetState> table,
                                                              const table::Fragment& fragment,
@@ -29,10 +30,20 @@ class FragmentReader {
   // Stored bytes per row of the files that the projection needs; 0 = unknown.
   uint64_t StoredBytesPerRow() const;
 
-  // Rows [first, first + count), deleted ones included; count > 0.
-  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Read(uint64_t first, uint64_t count);
-  // These rows, any order, repeats allowed; each must exist.
-  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(std::span<const uint64_t> offsets);
+  // Where batches of the rows [first, end) had best end, ascending (file::BatchReader::PageEnds).
+  std::vector<uint64_t> PageEnds(uint64_t first, uint64_t end) const;
+  // Rows from `first` on in batches, deleted ones included, of which all bytes are here.
+  struct Fetched {
+    uint64_t first = 0;
+    std::vector<uint64_t> ends;  // the row behind each, ascending
+    std::vector<std::unique_ptr<file::FetchedBatches>> of_sources;
+  };
+  // Thread-safe.
+  arrow::Result<std::shared_ptr<Fetched>> Fetch(uint64_t first, std::vector<uint64_t> ends) const;
+  // Once for each. Thread-safe.
+  arrow::Result<arrow::RecordBatchVector> Decode(Fetched& fetched) const;
+  // These rows, any order, repeats allowed; each must exist. Thread-safe.
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(std::span<const uint64_t> offsets) const;
 
  private:
   // One data file and what is read from it.
@@ -42,7 +53,7 @@ class FragmentReader {
     std::vector<file::Field> fields;
     std::vector<size_t> positions;  // of the fields in the output
     file::Schema projection;
-    std::shared_ptr<file::DataFileReader> reader;  // once opened
+    std::shared_ptr<file::DataFileReader> reader;
   };
   struct Planner;
 
@@ -51,9 +62,10 @@ class FragmentReader {
   arrow::Status OpenSource(Source& source);
   // A system column of the rows from `first` on, where no file has it.
   void FillSystemColumn(ColumnKind kind, uint64_t first, std::span<uint64_t> values) const;
-  // `read_file(source)` gives the stored columns, `fill(kind, values)` a system column.
-  template <typename ReadFile, typename Fill>
-  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Assemble(size_t count, ReadFile read_file, Fill fill);
+  // `stored`: the stored columns, of each source; `fill(kind, values)` gives a system column.
+  template <typename Fill>
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Assemble(
+      size_t count, std::span<const std::shared_ptr<arrow::RecordBatch>> stored, Fill fill) const;
 
   std::shared_ptr<const DatasetState> table_;
   const Projection& projection_;

@@ -1,151 +1,238 @@
 #include "javelin/dataset/scan_internal.h"
 
+#include <deque>
+
 #include <arrow/compute/initialize.h>
 #include <arrow/util/byte_size.h>
 
 #include "javelin/base/error.h"
 #include "javelin/dataset/fragment_reader_internal.h"
 #include "javelin/dataset/projection_internal.h"
+#include "javelin/dataset/scan_plan_internal.h"
 #include "javelin/file/pick_rows.h"
 
 namespace javelin::internal {
 
 namespace {
 
-constexpr uint64_t kFirstBlockRows = 1024;  // until it is known how wide rows are
-constexpr uint64_t kBlockGrowth = 4;        // a block has at most so many times the rows of the one before
-constexpr uint64_t kMaxBlockRows = 1 << 20;
+// Blocks on their way while the caller has not asked for them yet.
+constexpr uint64_t kBlocksAhead = 2;
 
-// How many rows to read at once so that a block takes about `target` bytes, learnt from the blocks before.
-class BlockSize {
- public:
-  BlockSize(uint64_t target_bytes, uint64_t batch_rows)
-      : target_bytes_(target_bytes), rows_(std::clamp<uint64_t>(batch_rows, 1, kFirstBlockRows)) {}
+// Rows that are decoded as one piece, unless batches are larger: smaller ones would cost more than they take.
+constexpr uint64_t kDecodedRows = 8192;
 
-  uint64_t rows() const { return rows_; }
-  // A first guess from the files' sizes, until a block has shown how wide rows are.
-  void Expect(uint64_t stored_bytes_per_row) {
-    if (bytes_per_row_ == 0 && stored_bytes_per_row != 0) rows_ = std::min(rows_, RowsOf(stored_bytes_per_row));
+// Where batches of a block end: where pages do, and after so many rows that batches asked for are parts of them.
+std::vector<uint64_t> BatchEnds(const ScanPlan::Block& block, uint64_t batch_rows) {
+  const uint64_t most = batch_rows >= kDecodedRows ? batch_rows : kDecodedRows / batch_rows * batch_rows;
+  std::vector<uint64_t> ends;
+  auto page_end = block.breaks.begin();
+  for (uint64_t at = block.first; at < block.end; at = ends.back()) {
+    while (page_end != block.breaks.end() && *page_end <= at) ++page_end;
+    const uint64_t limit = page_end == block.breaks.end() ? block.end : *page_end;
+    ends.push_back(limit - at > most ? at + most : limit);
   }
-  void Learn(uint64_t rows, uint64_t bytes) {
-    bytes_per_row_ = std::max<uint64_t>(1, bytes / std::max<uint64_t>(1, rows));
-    rows_ = std::min({RowsOf(bytes_per_row_), rows_ * kBlockGrowth, kMaxBlockRows});
-  }
-  // Rows of a batch of at most `limit` rows and about the target's bytes.
-  uint64_t BatchRows(uint64_t limit) const {
-    return bytes_per_row_ == 0 ? limit : std::min(limit, RowsOf(bytes_per_row_));
-  }
+  return ends;
+}
 
- private:
-  uint64_t RowsOf(uint64_t bytes_per_row) const { return std::max<uint64_t>(1, target_bytes_ / bytes_per_row); }
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> WithoutDeleted(std::shared_ptr<arrow::RecordBatch> batch,
+                                                                  const FragmentRows& rows, uint64_t first,
+                                                                  arrow::MemoryPool* pool) {
+  const uint64_t end = first + static_cast<uint64_t>(batch->num_rows());
+  const uint64_t live = rows.LiveIn(first, end);
+  if (live == end - first) return batch;
+  if (batch->num_columns() == 0)
+    return arrow::RecordBatch::Make(batch->schema(), static_cast<int64_t>(live), arrow::ArrayVector{});
+  arrow::UInt64Builder indices(pool);
+  ARROW_RETURN_NOT_OK(indices.Reserve(static_cast<int64_t>(live)));
+  for (uint64_t offset = first; offset < end; ++offset) {
+    if (rows.IsLive(offset)) indices.UnsafeAppend(offset - first);
+  }
+  ARROW_ASSIGN_OR_RAISE(const auto kept, indices.Finish());
+  return file::TakeRows(batch, *kept);
+}
 
-  const uint64_t target_bytes_;
-  uint64_t rows_;
-  uint64_t bytes_per_row_ = 0;  // 0 = not known yet
+// What was read of a block.
+struct BlockRows {
+  arrow::RecordBatchVector batches;  // live rows only
+  uint64_t bytes = 0;                // of all rows
 };
 
+arrow::Result<BlockRows> DecodeBlock(const ScanPlan::Block& block, FragmentReader::Fetched& fetched,
+                                     arrow::MemoryPool* pool) {
+  ARROW_ASSIGN_OR_RAISE(auto batches, block.fragment->Decode(fetched));
+  BlockRows read;
+  for (uint64_t first = block.first; auto& batch : batches) {
+    read.bytes += static_cast<uint64_t>(arrow::util::TotalBufferSize(*batch));
+    const auto end = first + static_cast<uint64_t>(batch->num_rows());
+    ARROW_ASSIGN_OR_RAISE(batch, WithoutDeleted(std::move(batch), block.fragment->rows(), first, pool));
+    if (batch->num_rows() > 0) read.batches.push_back(std::move(batch));
+    first = end;
+  }
+  return read;
+}
+
+// While the caller is busy with one block, the next ones are read and decoded. They are fetched in order, one at a
+// time: two blocks that share a page need its table once. Each is decoded as soon as it is fetched.
 class Scan final : public arrow::RecordBatchReader {
  public:
   Scan(std::shared_ptr<const DatasetState> table, Projection projection, const ScanOptions& options)
       : table_(std::move(table)),
         projection_(std::move(projection)),
         batch_rows_(options.batch_rows),
-        skip_(options.offset),
-        left_(options.limit.value_or(UINT64_MAX)),
-        block_size_(options.batch_bytes, options.batch_rows) {}
+        blocks_ahead_(kBlocksAhead),
+        size_(options.batch_bytes, projection_),
+        plan_(table_, projection_, options.offset, options.limit.value_or(UINT64_MAX)) {}
 
   std::shared_ptr<arrow::Schema> schema() const override { return projection_.arrow_schema(); }
 
   arrow::Status ReadNext(std::shared_ptr<arrow::RecordBatch>* out) override {
     *out = nullptr;
-    while (block_ == nullptr || block_start_ == block_->num_rows()) {
-      block_ = nullptr;
-      ARROW_ASSIGN_OR_RAISE(const bool more, NextFragment());
-      if (!more) return arrow::Status::OK();
-      ARROW_RETURN_NOT_OK(NextBlock());
+    while (batches_.empty()) {
+      ARROW_RETURN_NOT_OK(failed_);
+      if (closed_) return arrow::Status::OK();
+      const arrow::Result<bool> more = NextBlock();
+      if (!more.ok()) return failed_ = more.status();
+      if (!*more) return arrow::Status::OK();
     }
-    const auto rows = static_cast<int64_t>(block_size_.BatchRows(batch_rows_));
-    *out = block_->Slice(block_start_, rows);
-    block_start_ += (*out)->num_rows();
+    const auto rows = static_cast<int64_t>(size_.BatchRows(batch_rows_));
+    *out = batches_.front()->Slice(batch_start_, rows);
+    batch_start_ += (*out)->num_rows();
+    if (batch_start_ == batches_.front()->num_rows()) {
+      batches_.pop_front();
+      batch_start_ = 0;
+    }
     return arrow::Status::OK();
   }
 
   arrow::Status Close() override {
-    fragment_ = nullptr;
-    block_ = nullptr;
-    left_ = 0;
+    closed_ = true;
+    DropAhead();
+    batches_.clear();
+    plan_.Forget(SIZE_MAX);
     return arrow::Status::OK();
   }
 
  private:
-  // Makes `fragment_` one that has rows left to read; false at the end of the scan.
-  arrow::Result<bool> NextFragment() {
-    const auto& fragments = table_->manifest().fragments;
-    while (left_ != 0) {
-      if (fragment_ != nullptr && position_ < fragment_->rows().physical()) return true;
-      fragment_ = nullptr;
-      if (next_fragment_ == fragments.size()) return false;
-      const table::Fragment& fragment = fragments[next_fragment_++];
-      if (skip_ != 0) {
-        ARROW_ASSIGN_OR_RAISE(const uint64_t live, CountLiveRows(*table_, fragment));
-        if (live <= skip_) {
-          skip_ -= live;
-          continue;
-        }
+  // A block on its way.
+  struct Reading {
+    ScanPlan::Block block;
+    std::vector<uint64_t> ends;
+    MemoryReservation memory;          // for what comes of it, until it was handed out
+    std::unique_ptr<Strand> decoding;  // null: the caller reads it
+    Cell<BlockRows> rows;
+  };
+
+  // Makes `batches_` the rows of the next block. False at the end of the scan.
+  arrow::Result<bool> NextBlock() {
+    handed_out_ = {};  // the memory of the block before
+    std::optional<Reading> next;
+    if (!ahead_.empty()) {
+      next = std::move(ahead_.front());
+      ahead_.pop_front();
+    } else {
+      ARROW_RETURN_NOT_OK(plan_failed_);
+      ARROW_ASSIGN_OR_RAISE(next, Plan(/*alone=*/true));
+      if (!next) return false;
+    }
+    const ScanPlan::Block& block = next->block;
+    plan_.Forget(block.begin.fragment);
+    const auto rows = next->decoding != nullptr ? next->rows.Get() : ReadHere(*next);
+    if (!rows.ok() && HasKind(rows.status(), ErrorKind::kOutOfMemory) && block.end - block.first > 1) {
+      StartAgain(block);
+      return true;
+    }
+    ARROW_RETURN_NOT_OK(rows.status());
+    size_.Learn(block.end - block.first, rows->bytes);
+    batches_.assign(rows->batches.begin(), rows->batches.end());
+    handed_out_ = std::move(next->memory);
+    ReadAhead();
+    return true;
+  }
+
+  arrow::Result<BlockRows> ReadHere(const Reading& reading) {
+    ARROW_ASSIGN_OR_RAISE(const auto fetched, reading.block.fragment->Fetch(reading.block.first, reading.ends));
+    ReadAhead();
+    return DecodeBlock(reading.block, *fetched, pool());
+  }
+
+  // The next block with memory for what comes of it. None at the end of the scan, or, unless it is read `alone`, where
+  // it must wait for a fragment or for memory.
+  arrow::Result<std::optional<Reading>> Plan(bool alone) {
+    while (true) {
+      ARROW_ASSIGN_OR_RAISE(auto block, plan_.Next(size_, /*may_wait=*/alone));
+      if (!block) return std::nullopt;
+      const uint64_t rows = block->end - block->first;
+      auto memory = MemoryReservation::Make(*table_->session->resources().memory,
+                                            static_cast<int64_t>(size_.bytes(rows)), "rows of a scan");
+      if (memory.ok() || (alone && rows == 1)) {
+        Reading reading{*std::move(block), {}, memory.ok() ? *std::move(memory) : MemoryReservation(), nullptr};
+        reading.ends = BatchEnds(reading.block, batch_rows_);
+        return reading;
       }
-      ARROW_ASSIGN_OR_RAISE(fragment_, FragmentReader::Open(table_, fragment, projection_));
-      position_ = skip_ == 0 ? 0 : fragment_->rows().NthLive(skip_);
-      skip_ = 0;
-      block_size_.Expect(fragment_->StoredBytesPerRow());
+      plan_.GoBack(block->begin);
+      if (!alone) return std::nullopt;
+      size_.DidNotFit(rows);
     }
-    return false;
   }
 
-  // Reads the next rows of `fragment_`; leaves no block if all of them are deleted.
-  arrow::Status NextBlock() {
-    const FragmentRows& rows = fragment_->rows();
-    const uint64_t first = position_;
-    uint64_t end = std::min(rows.physical(), first + block_size_.rows());
-    const uint64_t live = rows.LiveIn(first, end);
-    if (live > left_) end = rows.NthLive(rows.LiveIn(0, first) + left_ - 1) + 1;
-    position_ = end;
-    if (live == 0) return arrow::Status::OK();
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::RecordBatch> block, fragment_->Read(first, end - first));
-    ARROW_ASSIGN_OR_RAISE(const int64_t bytes, arrow::util::ReferencedBufferSize(*block));
-    block_size_.Learn(end - first, static_cast<uint64_t>(bytes));
-    ARROW_ASSIGN_OR_RAISE(block_, WithoutDeleted(std::move(block), first, end));
-    block_start_ = 0;
-    left_ -= static_cast<uint64_t>(block_->num_rows());
-    return arrow::Status::OK();
-  }
-
-  arrow::Result<std::shared_ptr<arrow::RecordBatch>> WithoutDeleted(std::shared_ptr<arrow::RecordBatch> block,
-                                                                    uint64_t first, uint64_t end) {
-    const FragmentRows& rows = fragment_->rows();
-    const uint64_t live = rows.LiveIn(first, end);
-    if (live == end - first) return block;
-    if (block->num_columns() == 0)
-      return arrow::RecordBatch::Make(block->schema(), static_cast<int64_t>(live), arrow::ArrayVector{});
-    arrow::UInt64Builder indices(table_->session->resources().pool);
-    ARROW_RETURN_NOT_OK(indices.Reserve(static_cast<int64_t>(live)));
-    for (uint64_t offset = first; offset < end; ++offset) {
-      if (rows.IsLive(offset)) indices.UnsafeAppend(offset - first);
+  // An error in a block that is not yet asked for is told in its turn.
+  void ReadAhead() {
+    while (ahead_.size() < blocks_ahead_ && plan_failed_.ok()) {
+      auto reading = Plan(/*alone=*/false);
+      if (!reading.ok()) plan_failed_ = reading.status();
+      if (!reading.ok() || !*reading) break;
+      Begin(ahead_.emplace_back(**std::move(reading)));
     }
-    ARROW_ASSIGN_OR_RAISE(const auto kept, indices.Finish());
-    return file::TakeRows(block, *kept);
+    plan_.OpenAhead(blocks_ahead_);
   }
 
-  std::shared_ptr<const DatasetState> table_;
+  void Begin(Reading& reading) {
+    Runtime& runtime = table_->session->runtime();
+    if (fetching_ == nullptr) fetching_ = std::make_unique<Strand>(runtime, "scan fetches");
+    reading.decoding = std::make_unique<Strand>(runtime, "scan decodes");
+    using Fetched = std::shared_ptr<FragmentReader::Fetched>;
+    const CellSetter<Fetched> fetched(runtime);
+    const CellSetter<BlockRows> rows(runtime);
+    reading.rows = rows.cell();
+    fetched.cell().Then(*reading.decoding, [rows, block = reading.block, pool = pool()](const auto& result) {
+      rows.Set(result.ok() ? DecodeBlock(block, **result, pool) : result.status());
+    });
+    fetching_->Post([fetched, block = reading.block, ends = reading.ends] {
+      fetched.Set(block.fragment->Fetch(block.first, ends));
+    });
+  }
+
+  // Drops what nobody asked for yet; waits for what is running.
+  void DropAhead() {
+    fetching_.reset();
+    ahead_.clear();
+  }
+
+  // From a block that did not fit: in smaller ones, and one at a time.
+  void StartAgain(const ScanPlan::Block& block) {
+    DropAhead();
+    blocks_ahead_ = 0;
+    plan_failed_ = arrow::Status::OK();
+    size_.DidNotFit(block.end - block.first);
+    plan_.GoBack(block.begin);
+  }
+
+  arrow::MemoryPool* pool() const { return table_->session->resources().pool; }
+
+  const std::shared_ptr<const DatasetState> table_;
   const Projection projection_;
   const uint64_t batch_rows_;
-  uint64_t skip_;  // live rows still to pass over
-  uint64_t left_;  // live rows still wanted
-  BlockSize block_size_;
-  size_t next_fragment_ = 0;
-  std::unique_ptr<FragmentReader> fragment_;
-  uint64_t position_ = 0;  // next physical row of `fragment_`
-  std::shared_ptr<arrow::RecordBatch> block_;
-  int64_t block_start_ = 0;
+  uint64_t blocks_ahead_;
+  BlockSize size_;
+  ScanPlan plan_;
+  arrow::Status plan_failed_;  // behind what is on its way
+  std::deque<Reading> ahead_;
+  std::unique_ptr<Strand> fetching_;                         // goes before `ahead_`
+  std::deque<std::shared_ptr<arrow::RecordBatch>> batches_;  // to be handed out
+  int64_t batch_start_ = 0;                                  // in the first of them
+  MemoryReservation handed_out_;
+  arrow::Status failed_;
+  bool closed_ = false;
 };
 
 }  // namespace

@@ -171,6 +171,48 @@ TEST_F(WideRows, AScanReadsEachByteOnceAndKeepsNone) {
   }
 }
 
+TEST_F(WideRows, BatchesEndWherePagesDoSoThatVectorsAreNotCopied) {
+  const int64_t before = arrow::default_memory_pool()->bytes_allocated();
+  ASSERT_OK_AND_ASSIGN(const auto reader, dataset_->Scan({.columns = {{"v"}}}));
+  ASSERT_OK_AND_ASSIGN(const auto batches, reader->ToRecordBatches());
+  EXPECT_LT(arrow::default_memory_pool()->bytes_allocated() - before, 100'000) << "of 12 MB";
+  EXPECT_THAT(batches, SizeIs(2)) << "there are two pages";
+  ASSERT_OK_AND_ASSIGN(const auto table, arrow::Table::FromRecordBatches(batches));
+  EXPECT_TRUE(table->column(0)->Equals(arrow::ChunkedArray(rows_->column(0))));
+  EXPECT_EQ(world_.counting().counts().get, 1u) << "both lie in one block";
+}
+
+TEST_F(WideRows, WhatComesNextIsReadWhileABatchIsWorkedOn) {
+  ASSERT_OK_AND_ASSIGN(const auto reader, dataset_->Scan({.columns = {{"v"}}, .batch_bytes = 1 << 20}));
+  const auto requests = [&] { return world_.counting().counts().get; };
+  for (uint64_t batch = 1; batch <= 5; ++batch) {
+    ASSERT_OK(reader->Next().status());
+    for (int wait = 0; wait < 10'000 && requests() < batch + 2; ++wait)
+      dataset_->session()->runtime().Sleep(std::chrono::milliseconds(1));
+    ASSERT_EQ(requests(), batch + 2) << "this one, and two that nobody asked for yet";
+  }
+  ASSERT_OK(reader->Close());
+  EXPECT_EQ(requests(), 7u);
+}
+
+TEST_F(WideRows, AScanReadsLessAtOnceWhereMemoryIsShort) {
+  const auto open = [&](int64_t limit) {
+    const auto session = std::make_shared<Session>(MakeResources(MakeThreadRuntime({.cpu_threads = 2}), limit));
+    return Dataset::OpenAt(session, world_.location());
+  };
+  ASSERT_OK_AND_ASSIGN(const auto dataset, open(600'000));
+  const auto& memory = *dataset->session()->resources().memory;
+  std::optional<int64_t> kept;
+  for (int scan = 0; scan < 2; ++scan) {
+    world_.counting().Reset();
+    EXPECT_TRUE(ScanAll(*dataset, {.columns = {{"v"}}})->column(0)->Equals(rows_->column(0)));
+    EXPECT_EQ(memory.used(), kept.value_or(memory.used())) << "all that was reserved is given back";
+    kept = memory.used();
+  }
+  ASSERT_OK_AND_ASSIGN(const auto poor, open(4'000));
+  ExpectError(ReadAll(**poor->Scan({.columns = {{"v"}}})).status(), ErrorKind::kOutOfMemory, "");
+}
+
 TEST_F(WideRows, RowsFarApartAreReadAlone) {
   const uint64_t before = kept();
   for (int take = 0; take < 2; ++take) {
@@ -226,6 +268,25 @@ TEST_F(Scans, AFailedReadIsReportedNotSkipped) {
   world_.faults().AddRule({.method = "get", .first = 2});
   ASSERT_OK_AND_ASSIGN(const auto reader, dataset_->Scan());
   ExpectError(reader->ToRecordBatches().status(), ErrorKind::kTransient, "");
+}
+
+TEST_F(Scans, AnErrorComesBehindTheRowsBeforeItAndStays) {
+  ASSERT_OK(world_.inner().Delete("t/data/" + dataset_->manifest().fragments[1].files[0].path));
+  ASSERT_OK_AND_ASSIGN(const auto reader, dataset_->Scan());
+  ASSERT_OK_AND_ASSIGN(const auto first, reader->Next());
+  EXPECT_EQ(FromBatch(*first), MakeRows(0, 10));
+  for (int again = 0; again < 2; ++again) ExpectError(reader->Next().status(), ErrorKind::kNotFound, "");
+}
+
+TEST_F(Scans, ADeletionFileIsReadOnce) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world_.Delete(FragmentId(1), {0, 3}, DeletionFileType::kBitmap));
+  world_.counting().Reset();
+  for (int take = 0; take < 2; ++take) {
+    ASSERT_OK_AND_ASSIGN(const BatchPtr taken, dataset->Take(std::vector<uint64_t>{27, 0, 10}));
+    EXPECT_EQ(FromBatch(*taken), (std::vector<TestRow>{MakeRows(29, 1)[0], MakeRows(0, 1)[0], MakeRows(11, 1)[0]}));
+    EXPECT_EQ(world_.Rows(*dataset).size(), 28u);
+    EXPECT_EQ(world_.counting().counts().get, 4u) << "three data files and the deletion file, once";
+  }
 }
 
 TEST_F(Scans, AMissingOrForeignDataFileIsAnError) {

@@ -1,11 +1,14 @@
 #include "javelin/dataset/take_internal.h"
 
-#include <numeric>
+#include <algorithm>
+#include <deque>
+#include <map>
 
 #include <arrow/compute/initialize.h>
 #include <arrow/record_batch.h>
 
 #include "javelin/base/error.h"
+#include "javelin/dataset/ahead_internal.h"
 #include "javelin/dataset/fragment_reader_internal.h"
 #include "javelin/dataset/projection_internal.h"
 #include "javelin/file/pick_rows.h"
@@ -14,22 +17,44 @@ namespace javelin::internal {
 
 namespace {
 
-// Positions 0 .. count-1 in ascending order of what `less` compares; equal ones keep their order.
-template <typename Less>
-std::vector<size_t> SortedPositions(size_t count, Less less) {
-  std::vector<size_t> positions(count);
-  std::iota(positions.begin(), positions.end(), size_t{0});
-  std::stable_sort(positions.begin(), positions.end(), less);
-  return positions;
+// Fragments whose rows are asked for at the same time.
+constexpr size_t kFragmentsAtOnce = 16;
+
+using BatchPtr = std::shared_ptr<arrow::RecordBatch>;
+
+// The rows asked for, each once.
+struct Distinct {
+  std::vector<RowAddress> rows;  // ascending
+  std::vector<uint64_t> places;  // which of them each one asked for is
+  bool in_order = true;          // they were asked for so
+};
+
+Distinct DistinctRows(std::span<const RowAddress> addresses) {
+  struct Asked {
+    uint64_t address;
+    size_t place;
+  };
+  std::vector<Asked> asked(addresses.size());
+  for (size_t i = 0; i < addresses.size(); ++i) asked[i] = {addresses[i].packed(), i};
+  const auto less = [](const Asked& a, const Asked& b) { return a.address < b.address; };
+  Distinct distinct;
+  for (size_t i = 1; i < asked.size(); ++i) distinct.in_order &= less(asked[i - 1], asked[i]);
+  if (!distinct.in_order) std::sort(asked.begin(), asked.end(), less);
+  distinct.places.resize(asked.size());
+  for (const auto& [address, place] : asked) {
+    if (distinct.rows.empty() || distinct.rows.back().packed() != address) distinct.rows.emplace_back(address);
+    distinct.places[place] = distinct.rows.size() - 1;
+  }
+  return distinct;
 }
 
-// The rows of one fragment, in the order given.
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeFromFragment(const std::shared_ptr<const DatasetState>& table,
-                                                                    const Projection& projection, FragmentId id,
-                                                                    std::span<const RowAddress> addresses) {
-  ARROW_ASSIGN_OR_RAISE(const table::Fragment* fragment, table->GetFragment(id));
+// Rows of one fragment.
+arrow::Result<BatchPtr> TakeFromFragment(const std::shared_ptr<const DatasetState>& table, const Projection& projection,
+                                         std::span<const RowAddress> addresses) {
+  ARROW_ASSIGN_OR_RAISE(const table::Fragment* fragment, table->GetFragment(addresses.front().fragment()));
   ARROW_ASSIGN_OR_RAISE(const auto reader, FragmentReader::Open(table, *fragment, projection));
   std::vector<uint64_t> offsets;
+  offsets.reserve(addresses.size());
   for (RowAddress address : addresses) {
     ARROW_RETURN_NOT_OK(CheckLive(*table, reader->rows(), address));
     offsets.push_back(address.offset());
@@ -37,45 +62,67 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeFromFragment(const std::s
   return reader->Take(offsets);
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> Concatenate(const Projection& projection,
-                                                               arrow::RecordBatchVector batches,
-                                                               arrow::MemoryPool* pool) {
-  if (batches.empty()) return arrow::RecordBatch::MakeEmpty(projection.arrow_schema(), pool);
-  return batches.size() == 1 ? batches[0] : arrow::ConcatenateRecordBatches(batches, pool);
+// A batch of each fragment. Several are asked side by side: one after the other, each would add its round trips.
+arrow::Result<arrow::RecordBatchVector> TakeFromFragments(const std::shared_ptr<const DatasetState>& table,
+                                                          const Projection& projection,
+                                                          std::span<const RowAddress> addresses) {
+  std::vector<std::span<const RowAddress>> groups;
+  for (size_t start = 0; start < addresses.size(); start += groups.back().size()) {
+    size_t end = start;
+    while (end < addresses.size() && addresses[end].fragment() == addresses[start].fragment()) ++end;
+    groups.push_back(addresses.subspan(start, end - start));
+  }
+  arrow::RecordBatchVector batches;
+  std::deque<Ahead<BatchPtr>> ahead;
+  for (size_t next = 0; batches.size() < groups.size();) {
+    for (; groups.size() > 1 && next < groups.size() && ahead.size() < kFragmentsAtOnce; ++next) {
+      ahead.emplace_back(table->session->runtime(), "take", [&table, &projection, group = groups[next]] {
+        return TakeFromFragment(table, projection, group);
+      });
+    }
+    ARROW_ASSIGN_OR_RAISE(auto batch,
+                          ahead.empty() ? TakeFromFragment(table, projection, groups[0]) : ahead.front().Get());
+    batches.push_back(std::move(batch));
+    if (!ahead.empty()) ahead.pop_front();
+  }
+  return batches;
 }
 
-// `rows` lie in the order `order`; brings them back to the order asked.
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> Reorder(const std::shared_ptr<arrow::RecordBatch>& rows,
-                                                           const std::vector<size_t>& order) {
-  if (std::is_sorted(order.begin(), order.end()) || rows->num_columns() == 0) return rows;
-  std::vector<uint64_t> place(order.size());
-  for (size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
-  const arrow::UInt64Array indices(static_cast<int64_t>(place.size()), arrow::Buffer::Wrap(place));
-  return file::TakeRows(rows, indices);
+// DatasetState::live_rows_before; from the files as far as `rows` reach where the manifest does not say it.
+arrow::Result<std::shared_ptr<const std::vector<uint64_t>>> LiveRowsBefore(const DatasetState& table,
+                                                                           std::span<const uint64_t> rows) {
+  if (table.live_rows_before != nullptr) return table.live_rows_before;
+  const uint64_t last = rows.empty() ? 0 : *std::max_element(rows.begin(), rows.end());
+  auto before = std::make_shared<std::vector<uint64_t>>(1, 0);
+  for (const table::Fragment& fragment : table.manifest().fragments) {
+    if (before->back() > last) break;
+    ARROW_ASSIGN_OR_RAISE(const uint64_t live, CountLiveRows(table, fragment));
+    before->push_back(before->back() + live);
+  }
+  return before;
 }
 
 }  // namespace
 
 arrow::Result<std::vector<RowAddress>> AddressesOf(const DatasetState& table, std::span<const uint64_t> rows) {
-  const std::vector<size_t> order = SortedPositions(rows.size(), [&](size_t a, size_t b) { return rows[a] < rows[b]; });
-  std::vector<RowAddress> addresses(rows.size());
-  auto next = order.begin();
-  uint64_t before = 0;  // live rows of the fragments passed
-  for (const table::Fragment& fragment : table.manifest().fragments) {
-    if (next == order.end()) break;
-    ARROW_ASSIGN_OR_RAISE(const uint64_t live, CountLiveRows(table, fragment));
-    if (rows[*next] - before >= live) {
-      before += live;
-      continue;
+  const std::vector<table::Fragment>& fragments = table.manifest().fragments;
+  ARROW_ASSIGN_OR_RAISE(const auto before, LiveRowsBefore(table, rows));
+  std::map<size_t, FragmentRows> in_fragments;
+  std::vector<RowAddress> addresses;
+  addresses.reserve(rows.size());
+  for (const uint64_t row : rows) {
+    if (row >= before->back())
+      return InvalidInput("row {} does not exist; '{}' has {} rows", row, table.location.uri, before->back());
+    const auto after = std::upper_bound(before->begin(), before->end(), row);
+    const size_t index = static_cast<size_t>(after - before->begin()) - 1;
+    auto found = in_fragments.find(index);
+    if (found == in_fragments.end()) {
+      ARROW_ASSIGN_OR_RAISE(FragmentRows loaded, FragmentRows::Load(table, fragments[index]));
+      found = in_fragments.emplace(index, std::move(loaded)).first;
     }
-    ARROW_ASSIGN_OR_RAISE(const FragmentRows in_fragment, FragmentRows::Load(table, fragment));
-    for (; next != order.end() && rows[*next] - before < live; ++next) {
-      addresses[*next] = RowAddress(fragment.id, static_cast<uint32_t>(in_fragment.NthLive(rows[*next] - before)));
-    }
-    before += live;
+    const uint64_t offset = found->second.NthLive(row - (*before)[index]);
+    addresses.push_back(RowAddress(fragments[index].id, static_cast<uint32_t>(offset)));
   }
-  if (next != order.end())
-    return InvalidInput("row {} does not exist; '{}' has {} rows", rows[*next], table.location.uri, before);
   return addresses;
 }
 
@@ -84,22 +131,19 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(const std::shared_pt
                                                             const std::optional<std::vector<std::string>>& columns) {
   ARROW_RETURN_NOT_OK(arrow::compute::Initialize());
   ARROW_ASSIGN_OR_RAISE(const Projection projection, Projection::Make(table->manifest().schema, columns, false, false));
-  const std::vector<size_t> order = SortedPositions(
-      addresses.size(), [&](size_t a, size_t b) { return addresses[a].fragment() < addresses[b].fragment(); });
-  std::vector<RowAddress> grouped;
-  for (size_t position : order) grouped.push_back(addresses[position]);
-
-  arrow::RecordBatchVector batches;
-  for (size_t start = 0; start < grouped.size();) {
-    size_t end = start;
-    while (end < grouped.size() && grouped[end].fragment() == grouped[start].fragment()) ++end;
-    ARROW_ASSIGN_OR_RAISE(auto batch, TakeFromFragment(table, projection, grouped[start].fragment(),
-                                                       std::span(grouped).subspan(start, end - start)));
-    batches.push_back(std::move(batch));
-    start = end;
+  const Distinct distinct = DistinctRows(addresses);
+  ARROW_ASSIGN_OR_RAISE(const auto batches, TakeFromFragments(table, projection, distinct.rows));
+  arrow::MemoryPool* pool = table->session->resources().pool;
+  if (batches.empty()) return arrow::RecordBatch::MakeEmpty(projection.arrow_schema(), pool);
+  BatchPtr rows = batches[0];
+  if (batches.size() > 1) {
+    ARROW_ASSIGN_OR_RAISE(rows, arrow::ConcatenateRecordBatches(batches, pool));
   }
-  ARROW_ASSIGN_OR_RAISE(const auto rows, Concatenate(projection, std::move(batches), table->session->resources().pool));
-  return Reorder(rows, order);
+  if (distinct.in_order) return rows;
+  if (rows->num_columns() == 0)
+    return arrow::RecordBatch::Make(rows->schema(), static_cast<int64_t>(addresses.size()), arrow::ArrayVector{});
+  const arrow::UInt64Array indices(static_cast<int64_t>(addresses.size()), arrow::Buffer::Wrap(distinct.places));
+  return file::TakeRows(rows, indices, pool);
 }
 
 }  // namespace javelin::internal

@@ -8,6 +8,7 @@
 #include <arrow/api.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/batch_reader.h"
 #include "javelin/file/blob_field.h"
 #include "javelin/file/container_internal.h"
 #include "javelin/file/nested_array_internal.h"
@@ -28,6 +29,8 @@ constexpr size_t kNoPage = SIZE_MAX;
 
 // Below this much output, handing columns to other threads costs more than it gains.
 constexpr uint64_t kParallelBytes = 1u << 20;
+// Below this a copy costs less than a batch.
+constexpr uint64_t kLongBytes = 256u << 10;
 
 // What a field takes in memory, its names and its Arrow type included; about.
 constexpr uint64_t kFieldBytes = 512;
@@ -37,6 +40,43 @@ uint64_t NumFields(const std::vector<Field>& fields) {
   for (const Field& field : fields) count += NumFields(field.children);
   return count;
 }
+
+// What several scans of a page want alike is asked for once.
+class SharedRanges {
+ public:
+  explicit SharedRanges(std::vector<ByteRange> wanted) : wanted_(std::move(wanted)) {
+    std::vector<ByteRange> sorted = wanted_;
+    std::sort(sorted.begin(), sorted.end(), [](const ByteRange& a, const ByteRange& b) { return a.offset < b.offset; });
+    for (const ByteRange& range : sorted) {
+      if (distinct_.empty() || range.offset >= distinct_.back().end()) {
+        distinct_.push_back(range);
+      } else {
+        distinct_.back().length = std::max(distinct_.back().end(), range.end()) - distinct_.back().offset;
+      }
+    }
+  }
+  const std::vector<ByteRange>& distinct() const { return distinct_; }
+  // The bytes of what was wanted, in that order, from those of distinct().
+  std::vector<BufferPtr> Share(std::vector<BufferPtr> bytes) const {
+    std::vector<BufferPtr> shares;
+    shares.reserve(wanted_.size());
+    for (const ByteRange& range : wanted_) {
+      const auto after = std::upper_bound(distinct_.begin(), distinct_.end(), range.offset,
+                                          [](uint64_t offset, const ByteRange& one) { return offset < one.offset; });
+      const size_t index = static_cast<size_t>(after - distinct_.begin()) - 1;
+      shares.push_back(range == distinct_[index]
+                           ? bytes[index]
+                           : arrow::SliceBuffer(bytes[index],
+                                                static_cast<int64_t>(range.offset - distinct_[index].offset),
+                                                static_cast<int64_t>(range.length)));
+    }
+    return shares;
+  }
+
+ private:
+  std::vector<ByteRange> wanted_;
+  std::vector<ByteRange> distinct_;  // ascending, disjoint
+};
 
 // One column of one read: a leaf.
 struct ColumnRead {
@@ -49,9 +89,19 @@ struct ColumnRead {
     size_t num_wanted = 0;  // ranges asked for in this round
   };
   std::vector<Part> parts;
+  uint64_t num_rows = 0;
+  uint64_t fetched_bytes = 0;
+  bool hands_on_bytes = true;  // all its parts do
   std::unique_ptr<SinkMemory> memory;
   std::unique_ptr<LeafSink> sink;
   arrow::Status status;  // of decoding
+
+  // About how much there is to decode: what comes out where that is known, but at least what goes in.
+  uint64_t work() const {
+    if (hands_on_bytes) return 0;
+    const uint64_t bits = std::min<uint64_t>(MemoryBits(sink->values().shape()), 1u << 20);
+    return std::max(fetched_bytes, num_rows * bits / 8);
+  }
 };
 
 // One field of one read. Leaves without a column in the file are null, both here and in AssembleField.
@@ -60,7 +110,7 @@ struct FieldRead {
   std::vector<std::unique_ptr<ColumnRead>> leaves;
 };
 
-class DataFileReaderImpl final : public DataFileReader {
+class DataFileReaderImpl final : public DataFileReader, public BatchReader {
  public:
   DataFileReaderImpl(std::shared_ptr<PageEnvironment> environment, std::shared_ptr<ObjectStore> store, std::string key,
                      Container container, std::shared_ptr<BlockCache> blocks)
@@ -95,6 +145,10 @@ class DataFileReaderImpl final : public DataFileReader {
   ColumnOfField DefaultColumns() const override;
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Read(const Schema& projection, const ColumnOfField& columns,
                                                           uint64_t first_row, uint64_t num_rows) override;
+  arrow::Result<std::unique_ptr<FetchedBatches>> Fetch(const Schema& projection, const ColumnOfField& columns,
+                                                       uint64_t first_row, std::span<const uint64_t> ends) override;
+  std::vector<uint64_t> PageEnds(const Schema& projection, const ColumnOfField& columns, uint64_t first_row,
+                                 uint64_t end) override;
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(const Schema& projection, const ColumnOfField& columns,
                                                           std::span<const uint64_t> rows) override;
 
@@ -105,20 +159,31 @@ class DataFileReaderImpl final : public DataFileReader {
     std::shared_ptr<const PageReader> reader;
   };
 
-  arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(const Schema& projection, const ColumnOfField& columns,
-                                                              std::span<const Slice> rows, Access access);
-  arrow::Result<FieldRead> PlanField(const Field& field, const ColumnOfField& columns, std::span<const Slice> rows);
+  // What is read together: batches, each of some rows of the file (ascending, disjoint).
+  struct Wanted {
+    Access access;
+    std::vector<std::vector<Slice>> batches;
+    Slice all;  // rows of which every one is in a batch; may be empty where they are not neighbours
+  };
+  class Reading;
+
+  arrow::Result<std::unique_ptr<Reading>> FetchRows(const Schema& projection, const ColumnOfField& columns,
+                                                    const Wanted& wanted);
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadOne(const Schema& projection, const ColumnOfField& columns,
+                                                             const Wanted& wanted);
+  arrow::Result<FieldRead> PlanField(const Field& field, const ColumnOfField& columns, std::span<const Slice> rows,
+                                     const Slice& all);
   arrow::Result<std::unique_ptr<ColumnRead>> PlanColumn(const LeafColumn& leaf, const ColumnOfField& columns,
-                                                        uint32_t column, std::span<const Slice> rows);
+                                                        uint32_t column, std::span<const Slice> rows, const Slice& all);
   arrow::Result<std::unique_ptr<PageScan>> PlanNested20(const LeafColumn& leaf, const ColumnOfField& columns,
                                                         uint32_t column, std::span<const Slice> rows);
   arrow::Result<std::shared_ptr<const PageReader>> GetPage(uint32_t column, size_t page, const ValueShape& shape,
                                                            const ColumnLayers& layers);
-  arrow::Status Fetch(std::span<ColumnRead* const> reads, Access access, std::vector<MemoryReservation>& held);
+  arrow::Status FetchColumns(std::span<ColumnRead* const> reads, Access access, std::vector<MemoryReservation>& held);
   arrow::Result<MemoryReservation> ReserveBytes(const std::vector<ByteRange>& ranges) const;
   arrow::Result<std::vector<BufferPtr>> GetBytes(const std::vector<ByteRange>& ranges, Access access);
   arrow::Result<std::vector<BufferPtr>> GetBytesBeforeTail(const std::vector<ByteRange>& ranges, Access access);
-  void Decode(std::span<ColumnRead* const> reads, uint64_t num_rows);
+  void Decode(std::vector<ColumnRead*> reads);
   arrow::Result<std::shared_ptr<arrow::Array>> Assemble(FieldRead& read, uint64_t num_rows, SinkMemory& memory) const;
   arrow::Status DecodeColumn(ColumnRead& read) const;
 
@@ -205,7 +270,8 @@ arrow::Result<std::unique_ptr<PageScan>> DataFileReaderImpl::PlanNested20(const 
 
 arrow::Result<std::unique_ptr<ColumnRead>> DataFileReaderImpl::PlanColumn(const LeafColumn& leaf,
                                                                           const ColumnOfField& columns, uint32_t column,
-                                                                          std::span<const Slice> rows) {
+                                                                          std::span<const Slice> rows,
+                                                                          const Slice& all) {
   const Field& field = *leaf.field;
   auto refuse = [&](const arrow::Status& status) { return InColumn(status, field, column); };
   if (column >= container_.columns.size()) {
@@ -219,11 +285,13 @@ arrow::Result<std::unique_ptr<ColumnRead>> DataFileReaderImpl::PlanColumn(const 
   read->column = column;
   read->memory = std::make_unique<SinkMemory>(environment_->resources.pool, environment_->resources.memory.get());
   const uint64_t scale = PageRowsPerRow(leaf.layers);
-  read->sink = std::make_unique<LeafSink>(leaf.shape, leaf.layers, *read->memory, TotalCount(rows) * scale);
+  read->num_rows = TotalCount(rows) * scale;
+  read->sink = std::make_unique<LeafSink>(leaf.shape, leaf.layers, *read->memory, read->num_rows);
   if (container_.version == FileVersion{2, 0} && leaf.layers.size() > 1) {
     auto scan = PlanNested20(leaf, columns, column, rows);
     if (!scan.ok()) return refuse(scan.status());
     read->parts.push_back({kNoPage, nullptr, *std::move(scan)});
+    read->hands_on_bytes = false;
     return read;
   }
   if (metadata.num_rows / scale != container_.num_rows || metadata.num_rows % scale != 0) {
@@ -234,14 +302,19 @@ arrow::Result<std::unique_ptr<ColumnRead>> DataFileReaderImpl::PlanColumn(const 
   for (PagePart& part : SplitByPage(metadata.pages, page_rows)) {
     auto reader = GetPage(column, part.page, leaf.shape, leaf.layers);
     if (!reader.ok()) return InPage(reader.status(), *read, part.page);
+    const PageMetadata& page = metadata.pages[part.page];
+    const bool others_read_the_rest = TotalCount(part.rows) < page.num_rows && all.first * scale <= page.first_row &&
+                                      page.first_row + page.num_rows <= all.end() * scale;
     auto scan = (*reader)->Scan(std::move(part.rows));
+    if (others_read_the_rest) scan->WithWholePage();
+    read->hands_on_bytes &= (*reader)->hands_on_bytes();
     read->parts.push_back({part.page, *reader, std::move(scan)});
   }
   return read;
 }
 
 arrow::Result<FieldRead> DataFileReaderImpl::PlanField(const Field& field, const ColumnOfField& columns,
-                                                       std::span<const Slice> rows) {
+                                                       std::span<const Slice> rows, const Slice& all) {
   FieldRead read{&field, {}};
   auto leaves = LeafColumnsOf(field);
   // They are one column, which not even the writer of such files reads.
@@ -257,7 +330,7 @@ arrow::Result<FieldRead> DataFileReaderImpl::PlanField(const Field& field, const
     const auto found = columns.find(leaf.field->id);
     std::unique_ptr<ColumnRead> column;
     if (found != columns.end()) {
-      ARROW_ASSIGN_OR_RAISE(column, PlanColumn(leaf, columns, found->second, rows));
+      ARROW_ASSIGN_OR_RAISE(column, PlanColumn(leaf, columns, found->second, rows, all));
     }
     read.leaves.push_back(std::move(column));
   }
@@ -315,8 +388,8 @@ arrow::Result<MemoryReservation> DataFileReaderImpl::ReserveBytes(const std::vec
 }
 
 // Rounds over all columns together, so that each round is one call. `held`: memory of the bytes that the reads got.
-arrow::Status DataFileReaderImpl::Fetch(std::span<ColumnRead* const> reads, Access access,
-                                        std::vector<MemoryReservation>& held) {
+arrow::Status DataFileReaderImpl::FetchColumns(std::span<ColumnRead* const> reads, Access access,
+                                               std::vector<MemoryReservation>& held) {
   for (int round = 0; round <= PageScan::kMaxRounds; ++round) {
     std::vector<ByteRange> ranges;
     for (ColumnRead* read : reads) {
@@ -328,16 +401,19 @@ arrow::Status DataFileReaderImpl::Fetch(std::span<ColumnRead* const> reads, Acce
       }
     }
     if (ranges.empty()) return arrow::Status::OK();
-    auto memory = ReserveBytes(ranges);
+    const SharedRanges shared(std::move(ranges));
+    auto memory = ReserveBytes(shared.distinct());
     if (!memory.ok()) return InFile(memory.status());
     held.push_back(std::move(*memory));
-    auto bytes = GetBytes(ranges, access);
-    if (!bytes.ok()) return InFile(bytes.status());
-    auto next = std::make_move_iterator(bytes->begin());
+    auto distinct = GetBytes(shared.distinct(), access);
+    if (!distinct.ok()) return InFile(distinct.status());
+    std::vector<BufferPtr> bytes = shared.Share(*std::move(distinct));
+    auto next = std::make_move_iterator(bytes.begin());
     for (ColumnRead* read : reads) {
       for (ColumnRead::Part& part : read->parts) {
         if (part.num_wanted == 0) continue;
         const auto end = next + static_cast<ptrdiff_t>(part.num_wanted);
+        for (auto at = next.base(); at != end.base(); ++at) read->fetched_bytes += static_cast<uint64_t>((*at)->size());
         const arrow::Status status = part.scan->Supply(std::vector<BufferPtr>(next, end));
         if (!status.ok()) return InPage(status, *read, part.page);
         next = end;
@@ -360,10 +436,15 @@ arrow::Status DataFileReaderImpl::DecodeColumn(ColumnRead& read) const {
   return arrow::Status::OK();
 }
 
-void DataFileReaderImpl::Decode(std::span<ColumnRead* const> reads, uint64_t num_rows) {
-  uint64_t bits = 0;
-  for (ColumnRead* read : reads) bits += std::min<uint64_t>(MemoryBits(read->sink->values().shape()), 1u << 20);
-  const bool parallel = reads.size() > 1 && bits > 0 && num_rows >= kParallelBytes * 8 / bits;
+// What takes longest begins first, so that no thread is left alone with it at the end.
+void DataFileReaderImpl::Decode(std::vector<ColumnRead*> reads) {
+  uint64_t work = 0;
+  for (const ColumnRead* read : reads) work += read->work();
+  const bool parallel = reads.size() > 1 && work >= kParallelBytes;
+  if (parallel) {
+    std::stable_sort(reads.begin(), reads.end(),
+                     [](const ColumnRead* a, const ColumnRead* b) { return a->work() > b->work(); });
+  }
   std::vector<Job> jobs;
   for (ColumnRead* read : reads) {
     if (!parallel) {
@@ -391,30 +472,75 @@ arrow::Result<std::shared_ptr<arrow::Array>> DataFileReaderImpl::Assemble(FieldR
   return arrow::MakeArray(std::move(*data));
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::ReadRows(const Schema& projection,
-                                                                                const ColumnOfField& columns,
-                                                                                std::span<const Slice> rows,
-                                                                                Access access) {
-  const uint64_t num_rows = TotalCount(rows);
-  std::vector<FieldRead> fields;
-  std::vector<ColumnRead*> reads;
-  for (const Field& field : projection.fields()) {
-    ARROW_ASSIGN_OR_RAISE(FieldRead read, PlanField(field, columns, rows));
-    for (const auto& leaf : read.leaves) {
-      if (leaf != nullptr) reads.push_back(leaf.get());
+// What was planned and fetched of one read.
+class DataFileReaderImpl::Reading final : public FetchedBatches {
+ public:
+  struct Batch {
+    uint64_t num_rows = 0;
+    std::vector<FieldRead> fields;
+  };
+
+  Reading(DataFileReaderImpl& reader, const Schema& projection) : reader_(reader), projection_(projection) {}
+
+  arrow::Result<arrow::RecordBatchVector> Decode() override {
+    reader_.Decode(columns());
+    const Resources& resources = reader_.environment_->resources;
+    SinkMemory memory(resources.pool, resources.memory.get());
+    const auto schema = projection_.ToArrow();
+    arrow::RecordBatchVector answer;
+    for (Batch& batch : batches) {
+      arrow::ArrayVector arrays;
+      for (FieldRead& field : batch.fields) {
+        ARROW_ASSIGN_OR_RAISE(auto array, reader_.Assemble(field, batch.num_rows, memory));
+        arrays.push_back(std::move(array));
+      }
+      answer.push_back(arrow::RecordBatch::Make(schema, static_cast<int64_t>(batch.num_rows), std::move(arrays)));
     }
-    fields.push_back(std::move(read));
+    return answer;
   }
-  std::vector<MemoryReservation> held;
-  ARROW_RETURN_NOT_OK(Fetch(reads, access, held));
-  Decode(reads, num_rows);
-  SinkMemory memory(environment_->resources.pool, environment_->resources.memory.get());
-  arrow::ArrayVector arrays;
-  for (FieldRead& field : fields) {
-    ARROW_ASSIGN_OR_RAISE(auto array, Assemble(field, num_rows, memory));
-    arrays.push_back(std::move(array));
+
+  std::vector<ColumnRead*> columns() const {
+    std::vector<ColumnRead*> reads;
+    for (const Batch& batch : batches) {
+      for (const FieldRead& field : batch.fields) {
+        for (const auto& leaf : field.leaves) {
+          if (leaf != nullptr) reads.push_back(leaf.get());
+        }
+      }
+    }
+    return reads;
   }
-  return arrow::RecordBatch::Make(projection.ToArrow(), static_cast<int64_t>(num_rows), std::move(arrays));
+
+  std::vector<MemoryReservation> held;  // for the bytes
+  std::vector<Batch> batches;
+
+ private:
+  DataFileReaderImpl& reader_;
+  const Schema& projection_;
+};
+
+arrow::Result<std::unique_ptr<DataFileReaderImpl::Reading>> DataFileReaderImpl::FetchRows(const Schema& projection,
+                                                                                          const ColumnOfField& columns,
+                                                                                          const Wanted& wanted) {
+  auto reading = std::make_unique<Reading>(*this, projection);
+  for (const std::vector<Slice>& rows : wanted.batches) {
+    Reading::Batch& batch = reading->batches.emplace_back();
+    batch.num_rows = TotalCount(rows);
+    for (const Field& field : projection.fields()) {
+      ARROW_ASSIGN_OR_RAISE(FieldRead read, PlanField(field, columns, rows, wanted.all));
+      batch.fields.push_back(std::move(read));
+    }
+  }
+  ARROW_RETURN_NOT_OK(FetchColumns(reading->columns(), wanted.access, reading->held));
+  return reading;
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::ReadOne(const Schema& projection,
+                                                                               const ColumnOfField& columns,
+                                                                               const Wanted& wanted) {
+  ARROW_ASSIGN_OR_RAISE(const auto reading, FetchRows(projection, columns, wanted));
+  ARROW_ASSIGN_OR_RAISE(auto batches, reading->Decode());
+  return std::move(batches[0]);
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::Read(const Schema& projection,
@@ -423,37 +549,79 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::Read(cons
   if (first_row > container_.num_rows || num_rows > container_.num_rows - first_row) {
     return InFile(InvalidInput("rows {}+{} were asked for, the file has {}", first_row, num_rows, container_.num_rows));
   }
-  std::vector<Slice> rows;
-  if (num_rows > 0) rows.push_back({first_row, num_rows});
-  return ReadRows(projection, columns, rows, Access::kScan);
+  Wanted wanted{Access::kScan, {{}}, {first_row, num_rows}};
+  if (num_rows > 0) wanted.batches[0] = {wanted.all};
+  return ReadOne(projection, columns, wanted);
+}
+
+arrow::Result<std::unique_ptr<FetchedBatches>> DataFileReaderImpl::Fetch(const Schema& projection,
+                                                                         const ColumnOfField& columns,
+                                                                         uint64_t first_row,
+                                                                         std::span<const uint64_t> ends) {
+  Wanted wanted{Access::kScan, {}, {first_row, ends.empty() ? 0 : ends.back() - first_row}};
+  for (uint64_t first = first_row; const uint64_t end : ends) {
+    if (end <= first || end > container_.num_rows)
+      return InFile(InvalidInput("rows {} to {} were asked for, the file has {}", first, end, container_.num_rows));
+    wanted.batches.push_back({{first, end - first}});
+    first = end;
+  }
+  return FetchRows(projection, columns, wanted);
+}
+
+// Columns that cannot be read end nowhere: reading them says why.
+std::vector<uint64_t> DataFileReaderImpl::PageEnds(const Schema& projection, const ColumnOfField& columns,
+                                                   uint64_t first_row, uint64_t end) {
+  std::vector<uint64_t> ends;
+  for (const Field& field : projection.fields()) {
+    const auto leaves = LeafColumnsOf(field);
+    if (!leaves.ok() || leaves->size() != 1 || leaves->front().layers != kFlatColumn) continue;
+    const auto found = columns.find(leaves->front().field->id);
+    if (found == columns.end() || found->second >= container_.columns.size()) continue;
+    const std::vector<PageMetadata>& pages = container_.columns[found->second].pages;
+    for (size_t page = 0; page < pages.size(); ++page) {
+      const uint64_t page_end = pages[page].first_row + pages[page].num_rows;
+      if (page_end <= first_row) continue;
+      if (page_end >= end) break;
+      const auto reader = GetPage(found->second, page, leaves->front().shape, leaves->front().layers);
+      const uint64_t bytes = pages[page].buffers.empty() ? 0 : pages[page].buffers[0].length;
+      if (reader.ok() && (*reader)->hands_on_bytes() && bytes >= kLongBytes) ends.push_back(page_end);
+    }
+  }
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  return ends;
 }
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::Take(const Schema& projection,
                                                                             const ColumnOfField& columns,
                                                                             std::span<const uint64_t> rows) {
-  std::vector<uint64_t> wanted(rows.begin(), rows.end());
-  std::sort(wanted.begin(), wanted.end());
-  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-  if (!wanted.empty() && wanted.back() >= container_.num_rows) {
-    return InFile(InvalidInput("row {} was asked for, the file has {}", wanted.back(), container_.num_rows));
-  }
+  struct Asked {
+    uint64_t row;
+    size_t place;
+  };
+  std::vector<Asked> asked(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) asked[i] = {rows[i], i};
+  const bool in_order = std::adjacent_find(rows.begin(), rows.end(), std::greater_equal<>()) == rows.end();
+  if (!in_order) std::sort(asked.begin(), asked.end(), [](const Asked& a, const Asked& b) { return a.row < b.row; });
+  if (!asked.empty() && asked.back().row >= container_.num_rows)
+    return InFile(InvalidInput("row {} was asked for, the file has {}", asked.back().row, container_.num_rows));
   std::vector<Slice> slices;
-  for (uint64_t row : wanted) {
+  std::vector<uint64_t> places(rows.size());  // of the rows asked, among those read
+  uint64_t num_read = 0;
+  for (const auto& [row, place] : asked) {
     if (!slices.empty() && slices.back().end() == row) {
       ++slices.back().count;
-    } else {
+    } else if (slices.empty() || slices.back().end() < row) {
       slices.push_back({row, 1});
+    } else {
+      --num_read;  // the same row once more
     }
+    places[place] = num_read++;
   }
-  ARROW_ASSIGN_OR_RAISE(auto batch, ReadRows(projection, columns, slices, Access::kRows));
-  if (std::equal(wanted.begin(), wanted.end(), rows.begin(), rows.end())) return batch;
-  arrow::UInt64Builder positions(environment_->resources.pool);
-  ARROW_RETURN_NOT_OK(positions.Reserve(static_cast<int64_t>(rows.size())));
-  for (uint64_t row : rows) {
-    positions.UnsafeAppend(static_cast<uint64_t>(std::lower_bound(wanted.begin(), wanted.end(), row) - wanted.begin()));
-  }
-  ARROW_ASSIGN_OR_RAISE(auto indices, positions.Finish());
-  return TakeRows(batch, *indices, environment_->resources.pool);
+  ARROW_ASSIGN_OR_RAISE(auto batch, ReadOne(projection, columns, {Access::kRows, {std::move(slices)}, {}}));
+  if (in_order) return batch;
+  const arrow::UInt64Array indices(static_cast<int64_t>(places.size()), arrow::Buffer::Wrap(places));
+  return TakeRows(batch, indices, environment_->resources.pool);
 }
 
 }  // namespace

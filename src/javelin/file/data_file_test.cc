@@ -4,6 +4,7 @@
 #include <arrow/compute/api.h>
 #include <gmock/gmock.h>
 
+#include "javelin/file/batch_reader.h"
 #include "javelin/file/file_test_support.h"
 #include "javelin/file/inspect.h"
 
@@ -25,6 +26,13 @@ class DataFileTest : public ::testing::Test {
     auto file = WriteFile(resources_, batches, options);
     EXPECT_TRUE(file.ok()) << file.status().ToString();
     return file.ok() ? *file : WrittenFile{};
+  }
+
+  static arrow::Result<arrow::RecordBatchVector> ReadBatches(DataFileReader& reader, const Schema& schema,
+                                                             uint64_t first, std::span<const uint64_t> ends) {
+    ARROW_ASSIGN_OR_RAISE(const auto fetched,
+                          BatchReader::Of(reader).Fetch(schema, reader.DefaultColumns(), first, ends));
+    return fetched->Decode();
   }
 
   Resources resources_ = TestResources();
@@ -120,6 +128,43 @@ TEST_P(EachVersion, SeventyThousandRowsOfManyColumns) {
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   ExpectSame(*TakeRows(batch, rows), reader->Take(file.schema, columns, rows));
+  for (int i = 0; i < 20; ++i) {
+    const uint64_t first = random.Below(kRows - 1);
+    const std::span<const uint64_t> ends(std::upper_bound(rows.begin(), rows.end(), first), rows.end());
+    auto batches = ReadBatches(*reader, file.schema, first, ends.first(ends.size() / 20));
+    ASSERT_TRUE(batches.ok()) << batches.status().ToString();
+    for (size_t j = 0; j < batches->size(); ++j) {
+      const uint64_t start = j == 0 ? first : ends[j - 1];
+      ExpectSame(*batch->Slice(static_cast<int64_t>(start), static_cast<int64_t>(ends[j] - start)), (*batches)[j]);
+    }
+  }
+}
+
+TEST_F(DataFileTest, BatchesOfAWholeFileAreAskedForAsOne) {
+  constexpr int64_t kRows = 40'000;
+  RandomColumns random(21);
+  const auto vectors = arrow::fixed_size_list(arrow::float32(), 64);
+  const auto schema = arrow::schema({arrow::field("id", arrow::int64()), arrow::field("text", arrow::utf8()),
+                                     arrow::field("vector", vectors, false)});
+  const auto batch = arrow::RecordBatch::Make(
+      schema, kRows,
+      {random.Make(arrow::int64(), kRows, 0.1, Spread::kAny), random.Make(arrow::utf8(), kRows, 0.1, Spread::kAny),
+       random.Make(vectors, kRows, 0, Spread::kAny)});
+  const WrittenFile file = Write({batch});
+  auto reader = Open(file.bytes);
+  ExpectSame(*batch, reader->Read(file.schema, reader->DefaultColumns(), 0, kRows));
+  const uint64_t bytes = store_->bytes_read();
+  ASSERT_EQ(store_->requests.size(), 1u);
+  reader = Open(file.bytes);
+  const std::vector<uint64_t> ends = {8192, 8193, 20'000, kRows};
+  const auto batches = ReadBatches(*reader, file.schema, 0, ends);
+  ASSERT_TRUE(batches.ok()) << batches.status().ToString();
+  ASSERT_EQ(batches->size(), ends.size());
+  EXPECT_EQ(store_->requests.size(), 1u);
+  EXPECT_EQ(store_->bytes_read(), bytes) << "no byte twice";
+  ExpectSame(*batch->Slice(8193, 20'000 - 8193), (*batches)[2]);
+  const std::vector<uint64_t> nowhere = {5, 5};
+  EXPECT_KIND(ReadBatches(*reader, file.schema, 0, nowhere).status(), ErrorKind::kInvalidInput, "5 to 5");
 }
 
 TEST_F(DataFileTest, ProjectionsByFieldId) {

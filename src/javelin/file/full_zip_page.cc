@@ -69,6 +69,7 @@ class FixedPage final : public PageReader {
   FixedPage(Form form, FixedValueDecoderPtr decoder) : form_(std::move(form)), decoder_(std::move(decoder)) {}
   std::unique_ptr<PageScan> Scan(std::vector<Slice> rows) const override;
 
+  bool hands_on_bytes() const override { return form_.control_bytes == 0 && decoder_->is_plain(); }
   const Form& form() const { return form_; }
   uint64_t stride() const { return form_.control_bytes + decoder_->bytes(); }
   ByteRange RangeOf(const Slice& rows) const {
@@ -76,7 +77,7 @@ class FixedPage final : public PageReader {
   }
 
   arrow::Status Decode(const BufferPtr& bytes, uint64_t count, Levels& levels, ValueSink& out) const {
-    if (form_.control_bytes == 0 && decoder_->is_plain()) return AppendPlain(bytes, count, out);
+    if (hands_on_bytes()) return AppendPlain(bytes, count, out);
     if (form_.control_bytes > 0) {
       ControlWords control(form_, levels);
       ARROW_RETURN_NOT_OK(control.Begin(count));
@@ -251,8 +252,11 @@ class IndexedScan final : public PageScan {
     if (rows_.size() == 1 && rows_[0].count == page_.form().num_rows) ranges_ = {page_.form().data};
   }
 
+  void WithWholePage() override { whole_page_ = index_ == nullptr; }
+
   arrow::Result<std::vector<ByteRange>> Wanted() override {
     if (!bytes_.empty()) return std::vector<ByteRange>{};
+    if (whole_page_ && ranges_.empty()) return std::vector<ByteRange>{page_.index(), page_.form().data};
     if (ranges_.empty() && index_ != nullptr) ARROW_RETURN_NOT_OK(FindRanges());
     if (!ranges_.empty()) return ranges_;
     if (page_.keeps_index()) return std::vector<ByteRange>{page_.index()};
@@ -269,6 +273,7 @@ class IndexedScan final : public PageScan {
       bytes_ = std::move(bytes);
       return arrow::Status::OK();
     }
+    if (whole_page_) return CutPage(bytes[0], bytes[1]);
     if (page_.keeps_index()) {
       index_ = bytes[0];
       page_.KeepIndex(index_);
@@ -289,6 +294,18 @@ class IndexedScan final : public PageScan {
   }
 
  private:
+  // `data`: of the whole page.
+  arrow::Status CutPage(const BufferPtr& index, const BufferPtr& data) {
+    index_ = index;
+    if (page_.keeps_index()) page_.KeepIndex(index_);
+    ARROW_RETURN_NOT_OK(FindRanges());
+    for (const ByteRange& range : ranges_) {
+      bytes_.push_back(arrow::SliceBuffer(data, static_cast<int64_t>(range.offset - page_.form().data.offset),
+                                          static_cast<int64_t>(range.length)));
+    }
+    return arrow::Status::OK();
+  }
+
   arrow::Status FindRanges() {
     for (const Slice& slice : rows_) {
       const uint64_t origin = page_.index().offset;
@@ -302,6 +319,7 @@ class IndexedScan final : public PageScan {
   const IndexedPage& page_;
   std::vector<Slice> rows_;
   BufferPtr index_;  // null: not kept
+  bool whole_page_ = false;
   std::vector<ByteRange> ranges_;
   std::vector<BufferPtr> bytes_;
 };

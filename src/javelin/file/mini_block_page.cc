@@ -200,6 +200,10 @@ class MiniBlockScan final : public PageScan {
     if (tables_ == nullptr && (all || form.data.length <= kReadWholeBytes)) pieces_ = {form.data};
   }
 
+  void WithWholePage() override {
+    if (tables_ == nullptr) pieces_ = {page_.form().data};
+  }
+
   arrow::Result<std::vector<ByteRange>> Wanted() override {
     if (!pieces_bytes_.empty()) return std::vector<ByteRange>{};
     if (tables_ != nullptr) {
@@ -215,7 +219,10 @@ class MiniBlockScan final : public PageScan {
     size_t taken = 0;
     if (tables_ == nullptr) {
       taken = page_.form().TableRanges().size();
-      ARROW_ASSIGN_OR_RAISE(tables_, page_.LoadTables(std::span(bytes).first(taken)));
+      tables_ = page_.tables();  // a scan of other rows may have been first
+      if (tables_ == nullptr) {
+        ARROW_ASSIGN_OR_RAISE(tables_, page_.LoadTables(std::span(bytes).first(taken)));
+      }
       runs_ = page_.RunsOf(*tables_, rows_);
     }
     pieces_bytes_.assign(bytes.begin() + static_cast<ptrdiff_t>(taken), bytes.end());
@@ -246,13 +253,14 @@ class MiniBlockScan final : public PageScan {
     return {page_.form().data.offset + begin, tables_->chunks.end(end - 1) - begin};
   }
 
-  // Runs of neighbouring chunks.
+  // Neighbouring chunks are one piece where rows are read one after the other. Single rows' chunks may come out of
+  // blocks that are kept, and would be copied together.
   void FindPieces() {
     if (runs_.empty()) runs_ = page_.RunsOf(*tables_, rows_);
     pieces_.clear();
     for (const Run& run : runs_) {
       const ByteRange range = RangeOf(run.first, run.end);
-      if (!pieces_.empty() && pieces_.back().end() == range.offset) {
+      if (rows_.size() == 1 && !pieces_.empty() && pieces_.back().end() == range.offset) {
         pieces_.back().length += range.length;
       } else {
         pieces_.push_back(range);

@@ -61,6 +61,8 @@ class PageScan {
   // Those of a page, and in 2.0 one for each list around its column.
   static constexpr int kMaxRounds = 3 + kMaxLists;
   virtual ~PageScan() = default;
+  // Before anything is wanted: other scans, whose bytes are asked for in the same rounds, read the rest of the page.
+  virtual void WithWholePage() {}
   // Absolute ranges of the file, none of them empty.
   virtual arrow::Result<std::vector<ByteRange>> Wanted() = 0;
   // The bytes of the ranges last wanted, in order.
@@ -73,6 +75,8 @@ class PageScan {
 class PageReader {
  public:
   virtual ~PageReader() = default;
+  // The bytes of consecutive rows become the values of the column as they are.
+  virtual bool hands_on_bytes() const { return false; }
   // `rows`: ascending, disjoint, not empty, inside the page. The reader must outlive the scan.
   virtual std::unique_ptr<PageScan> Scan(std::vector<Slice> rows) const = 0;
 };

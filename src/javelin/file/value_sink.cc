@@ -16,6 +16,21 @@ using Kind = ValueShape::Kind;
 // Arrow wants typed access to be aligned; 8 bytes serve every type we have (decimals are read bytewise).
 constexpr uint64_t kAlignment = 8;
 
+// At most so many times the bytes that are there are foreseen.
+constexpr uint64_t kMostForeseen = 16;
+
+// Room for `size` bytes of values; more where those that are there show how many bytes all of them will take.
+arrow::Status GrowBytes(SinkMemory& memory, std::shared_ptr<arrow::ResizableBuffer>& values, uint64_t size,
+                        uint64_t num_known, uint64_t num_expected) {
+  if (values == nullptr || num_known == 0 || num_known >= num_expected ||
+      size <= static_cast<uint64_t>(values->capacity()))
+    return memory.Grow(values, size);
+  const auto known = static_cast<uint64_t>(values->size());
+  const uint64_t all =
+      std::min(SaturatedProduct(known / num_known + 1, num_expected), SaturatedProduct(size, kMostForeseen));
+  return memory.Grow(values, size, all + all / 32);
+}
+
 bool IsAligned(const uint8_t* address) { return reinterpret_cast<uintptr_t>(address) % kAlignment == 0; }
 }  // namespace
 
@@ -38,8 +53,13 @@ arrow::Status SinkMemory::Grow(std::shared_ptr<arrow::ResizableBuffer>& buffer, 
     return OutOfMemory("{} bytes are too many to read at once", std::max(size, expected));
   }
   if (size <= capacity && buffer != nullptr) return buffer->Resize(static_cast<int64_t>(size), /*shrink_to_fit=*/false);
-  const uint64_t wanted = std::max(size, capacity == 0 ? expected : capacity * 2);
-  ARROW_RETURN_NOT_OK(Reserve(wanted - capacity));
+  const uint64_t least = capacity == 0 ? 0 : expected > capacity ? capacity + capacity / 4 : capacity * 2;
+  uint64_t wanted = std::max({size, expected, least});
+  // What is only foreseen need not fit.
+  if (!Reserve(wanted - capacity).ok()) {
+    wanted = size;
+    ARROW_RETURN_NOT_OK(Reserve(wanted - capacity));
+  }
   if (buffer == nullptr) {
     ARROW_ASSIGN_OR_RAISE(buffer, arrow::AllocateResizableBuffer(0, pool_));
   }
@@ -160,7 +180,7 @@ ValueSink::ValueSink(ValueShape shape, SinkMemory& memory, uint64_t expected)
 }
 
 arrow::Status ValueSink::ReserveBytes(uint64_t bytes) {
-  ARROW_RETURN_NOT_OK(memory_->Grow(values_, values_size_ + bytes));
+  ARROW_RETURN_NOT_OK(GrowBytes(*memory_, values_, values_size_ + bytes, length_, expected_));
   return values_->Resize(static_cast<int64_t>(values_size_), /*shrink_to_fit=*/false);
 }
 
@@ -297,7 +317,7 @@ arrow::Status ValueSink::AppendOffset() {
 
 arrow::Status ValueSink::AppendValue(Bytes value) {
   if (!value.empty()) {
-    ARROW_RETURN_NOT_OK(memory_->Grow(values_, values_size_ + value.size()));
+    ARROW_RETURN_NOT_OK(GrowBytes(*memory_, values_, values_size_ + value.size(), length_, expected_));
     std::memcpy(values_->mutable_data() + values_size_, value.data(), value.size());
     values_size_ += value.size();
   }
@@ -305,7 +325,7 @@ arrow::Status ValueSink::AppendValue(Bytes value) {
 }
 
 arrow::Result<uint8_t*> ValueSink::BeginValue(uint64_t capacity) {
-  ARROW_RETURN_NOT_OK(memory_->Grow(values_, values_size_ + std::max<uint64_t>(capacity, 1)));
+  ARROW_RETURN_NOT_OK(GrowBytes(*memory_, values_, values_size_ + std::max<uint64_t>(capacity, 1), length_, expected_));
   return values_->mutable_data() + values_size_;
 }
 
@@ -320,7 +340,7 @@ arrow::Status ValueSink::AppendValues(const uint8_t* offsets, uint64_t count, By
   const uint64_t begin = LoadElement<Offset>(offsets, 0);
   const uint64_t size = LoadElement<Offset>(offsets, count) - begin;
   if (size > 0) {
-    ARROW_RETURN_NOT_OK(memory_->Grow(values_, values_size_ + size));
+    ARROW_RETURN_NOT_OK(GrowBytes(*memory_, values_, values_size_ + size, length_, expected_));
     std::memcpy(values_->mutable_data() + values_size_, bytes.data() + begin, size);
   }
   const uint64_t shift = values_size_ - begin;  // wraps around where begin is larger; the sum is right again

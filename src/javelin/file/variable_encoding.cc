@@ -9,14 +9,10 @@ namespace {
 // Offsets must ascend and end inside `limit`. One pass, no branch per value.
 template <typename Offset>
 bool AscendUpTo(const uint8_t* offsets, uint64_t count, uint64_t limit) {
-  bool ascending = true;
-  Offset previous = LoadElement<Offset>(offsets, 0);
-  for (uint64_t i = 1; i <= count; ++i) {
-    const Offset next = LoadElement<Offset>(offsets, i);
-    ascending &= previous <= next;
-    previous = next;
-  }
-  return ascending && previous <= limit;
+  bool descends = false;
+  for (uint64_t i = 0; i < count; ++i)
+    descends |= LoadElement<Offset>(offsets, i) > LoadElement<Offset>(offsets, i + 1);
+  return !descends && LoadElement<Offset>(offsets, count) <= limit;
 }
 
 bool Ascend(const uint8_t* offsets, unsigned width, uint64_t count, uint64_t limit) {

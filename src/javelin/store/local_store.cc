@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "javelin/base/error.h"
+#include "javelin/store/coalesce.h"
 #include "javelin/store/local_file_internal.h"
 #include "javelin/store/object_map_internal.h"
 #include "javelin/store/stores.h"
@@ -16,6 +17,8 @@ namespace {
 
 constexpr int kDeepestFolder = 100;  // more means a loop of symbolic links
 constexpr uint64_t kCopyPiece = 4 << 20;
+constexpr uint64_t kLongRange = 64 << 10;
+constexpr uint64_t kLocalGap = 4 << 10;  // bytes that cost less to read than another system call
 
 class LocalWriter final : public ObjectWriter {
  public:
@@ -136,10 +139,27 @@ class LocalStore final : public ObjectStore {
   arrow::Result<std::vector<BufferPtr>> GetRanges(const std::string& key, std::span<const ByteRange> ranges) override {
     ARROW_ASSIGN_OR_RAISE(const OpenedFile opened, Open(key));
     for (const ByteRange& range : ranges) ARROW_RETURN_NOT_OK(CheckRange(key, range, opened.status.st_size));
+    std::vector<ByteRange> shorts;
+    std::copy_if(ranges.begin(), ranges.end(), std::back_inserter(shorts), IsShort);
+    shorts = CoalesceRanges(shorts, kLocalGap);
+    std::vector<BufferPtr> read(shorts.size());
     std::vector<BufferPtr> answers;
+    answers.reserve(ranges.size());
     for (const ByteRange& range : ranges) {
-      ARROW_ASSIGN_OR_RAISE(BufferPtr bytes, ReadAt(opened.file, PathOf(key), range.offset, range.length, pool_));
-      answers.push_back(std::move(bytes));
+      if (!IsShort(range)) {
+        ARROW_ASSIGN_OR_RAISE(answers.emplace_back(), ReadRange(opened, key, range));
+        continue;
+      }
+      const auto after = std::upper_bound(shorts.begin(), shorts.end(), range.offset,
+                                          [](uint64_t offset, const ByteRange& one) { return offset < one.offset; });
+      const size_t index = static_cast<size_t>(after - shorts.begin()) - 1;
+      if (read[index] == nullptr) {
+        ARROW_ASSIGN_OR_RAISE(read[index], ReadRange(opened, key, shorts[index]));
+      }
+      answers.push_back(range == shorts[index]
+                            ? read[index]
+                            : arrow::SliceBuffer(read[index], static_cast<int64_t>(range.offset - shorts[index].offset),
+                                                 static_cast<int64_t>(range.length)));
     }
     return answers;
   }
@@ -232,6 +252,12 @@ class LocalStore final : public ObjectStore {
   std::string Describe(const std::string& key) const override { return PathOf(key); }
 
  private:
+  // What lies near each other is read by one call. Long ranges are read alone, so that they share no memory.
+  static bool IsShort(const ByteRange& range) { return range.length > 0 && range.length < kLongRange; }
+  arrow::Result<BufferPtr> ReadRange(const OpenedFile& opened, const std::string& key, const ByteRange& range) const {
+    return ReadAt(opened.file, PathOf(key), range.offset, range.length, pool_);
+  }
+
   std::string PathOf(const std::string& key) const { return root_ + "/" + key; }
 
   arrow::Result<OpenedFile> Open(const std::string& key) const {

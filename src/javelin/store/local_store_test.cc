@@ -219,6 +219,22 @@ TEST_F(LocalStoreTest, LoopsOfSymbolicLinksEnd) {
   EXPECT_EQ(KindText(store_->List({.prefix = "t/"})), "IO");
 }
 
+TEST_F(LocalStoreTest, ShortRangesNearEachOtherAreReadAsOneLongOnesAlone) {
+  std::string bytes(300'000, 'x');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 31 % 251);
+  ASSERT_TRUE(store_->Put("a", arrow::Buffer::FromString(bytes)).ok());
+  const std::vector<ByteRange> ranges = {{5'000, 10}, {100, 70'000}, {9'106, 50}, {9'101, 5}, {200'000, 7}, {8, 0}};
+  const auto read = store_->GetRanges("a", ranges).ValueOrDie();
+  ASSERT_EQ(read.size(), ranges.size());
+  for (size_t i = 0; i < ranges.size(); ++i)
+    EXPECT_EQ(read[i]->ToString(), bytes.substr(ranges[i].offset, ranges[i].length)) << i;
+  EXPECT_NE(read[0]->parent(), nullptr);
+  EXPECT_EQ(read[0]->parent(), read[2]->parent()) << "4,096 bytes lie between them, or less";
+  EXPECT_EQ(read[0]->parent(), read[3]->parent());
+  EXPECT_EQ(read[1]->parent(), nullptr);
+  EXPECT_EQ(read[4]->parent(), nullptr);
+}
+
 TEST_F(LocalStoreTest, NamesAndErrorsTellThePath) {
   EXPECT_EQ(store_->Describe("t/a"), folder_ + "/root/t/a");
   EXPECT_THAT(store_->Get("t/a").status().message(), testing::HasSubstr(folder_ + "/root/t/a"));
