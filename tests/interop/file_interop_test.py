@@ -396,7 +396,7 @@ def string_columns():
         "long_fsst": (pa.array([value * 4 if i % 5 else "" for i, value in enumerate(text)]), ["fsst", "fullZip"]),
         "long_binary_fsst": (pa.array([None if i % 3 == 0 else value.encode() * 4 for i, value in enumerate(text)], pa.large_binary()), ["fsst", "fullZip"]),
         "one_large": (pa.array(["x%d" % i * 20000 if i == 7 else value for i, value in enumerate(text)]), ["fsst", "fullZip"]),
-        "long_zstd": (pa.array([noise[i % 40].hex() * 40 for i in range(1000)]), ["ZSTD", "fullZip"]),
+        "long_zstd": (pa.array([f"{noise[i].hex()}{i}" * 40 for i in range(1000)]), ["ZSTD", "fullZip"]),
         "long_noise": (pa.array([generator.randbytes(400) for _ in range(300)], pa.binary()), ["variable", "fullZip"]),
     }
 
@@ -418,10 +418,34 @@ def regular_columns():
     }
 
 
-def check_the_peer_reads(tool, tmp_path, columns, version):
+# Numbers, strings and vectors in the forms that only what repeats, or is missing, gets.
+def repeating_columns():
+    generator = random.Random(SEED)
+    n = 5000
+    long = [" ".join(generator.choice(WORDS) for _ in range(90)) for _ in range(10)]
+    return {
+        "runs": (pa.array([i // 40 * 7919 % 251 for i in range(n)], pa.int32()), ["rle"]),
+        "runs_with_nulls": (pa.array([None if i % 9 == 0 else i // 40 for i in range(n)], pa.int64()), ["rle", "defCompression"]),
+        "bytes": (pa.array([i // 3 * 7919 % 251 for i in range(n)], pa.uint8()), ["rle"]),
+        "reals": (pa.array([i // 20 * 0.37 for i in range(n)], pa.float32()), ["rle"]),
+        "halves": (pa.array(np.arange(n, dtype=np.float16) // np.float16(20)), ["rle"]),
+        "names_in_runs": (pa.array([f"name {i // 100 % 10}" for i in range(n)]), ["rle", "dictionary"]),
+        "long_names": (pa.array([long[generator.randrange(10)] for _ in range(n)]), ["miniBlock", "dictionary"]),
+        "long_names_with_nulls": (pa.array([None if i % 5 == 0 else long[i % 10] for i in range(n)], pa.large_string()), ["miniBlock", "dictionary"]),
+        "many_names": (pa.array([f"name {generator.randrange(2000)}" for _ in range(n)]), ["miniBlock"]),
+        "numbers": (pa.array([generator.randrange(700) * 0x01020304050607 for _ in range(n)], pa.int64()), ["miniBlock"]),
+        "fixed": (pa.array([f"{generator.randrange(50):016}".encode() for _ in range(n)], pa.binary(16)), ["dictionary"]),
+        "no_items": (pa.array([[None] * 8 if i % 7 else None for i in range(n)], pa.list_(pa.float32(), 8)), ["constant", "fullZip"]),
+        "no_items_wide": (pa.array([[None] * 80] * n, pa.list_(pa.float64(), 80)), ["constant", "fullZip"]),
+        "no_items_in_lists": (pa.array([[[None] * 3] * (i % 3) for i in range(n)], pa.list_(pa.list_(pa.int32(), 3))), ["constant", "fullZip"]),
+        "sequence": (pa.array(np.random.default_rng(1).random(n, dtype=np.float32)), ["inlineBitpacking"]),
+    }
+
+
+def check_the_peer_reads(tool, tmp_path, columns, version, metadata=None):
     tables, jobs, inspected = {}, [], {}
     for name, (array, words) in columns.items():
-        table = pa.table({"c": array})
+        table = pa.table([array], schema=pa.schema([pa.field("c", array.type, metadata=metadata)]))
         path = tmp_path / f"{name}.lance"
         save(table, tmp_path / "in.arrow")
         assert isinstance(ours(tool, "write", tmp_path / "in.arrow", path, "--version", version), str)
@@ -450,6 +474,76 @@ def test_our_strings_in_the_peer(tool, tmp_path, version):
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 def test_our_regular_numbers_in_the_peer(tool, tmp_path, version):
     check_the_peer_reads(tool, tmp_path, regular_columns(), version)
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_our_repeating_values_in_the_peer(tool, tmp_path, version):
+    check_the_peer_reads(tool, tmp_path, repeating_columns(), version)
+
+
+# Columns of all kinds that wishes have an effect on.
+def wished_columns():
+    generator = random.Random(SEED)
+    n = 3000
+    text = [" ".join(generator.choice(WORDS) for _ in range(12)) for _ in range(n)]
+    return {
+        "counter": pa.array([1_000_000 + i for i in range(n)], pa.int64()),
+        "real": pa.array([None if i % 7 == 0 else i / 8 for i in range(n)], pa.float64()),
+        "runs": pa.array([i // 30 for i in range(n)], pa.int32()),
+        "small": pa.array([i % 100 for i in range(n)], pa.int16()),
+        "flags": pa.array([i % 50 == 0 for i in range(n)]),
+        "decimal": pa.array(list(range(n)), pa.int64()).cast(pa.decimal128(30, 2)),
+        "text": pa.array(text),
+        "text_with_nulls": pa.array([None if i % 3 == 0 else value for i, value in enumerate(text)], pa.large_string()),
+        "bytes": pa.array([value.encode() for value in text], pa.binary()),
+        "few": pa.array(text[:3]),
+        "empty": pa.array(["", None, ""] * 100),
+        "long": pa.array([value * 5 for value in text]),
+        "names": pa.array([f"name {i * 7919 % 300}" for i in range(n)]),
+        "numbers": pa.array([i * 7919 % 300 * 0x01020304050607 for i in range(n)], pa.int64()),
+        "vector": pa.array([[i % 7, 1, 2, 3] for i in range(n)], pa.list_(pa.float32(), 4)),
+        "wide": pa.array([[float(i % 7)] * 64 if i % 5 else None for i in range(300)], pa.list_(pa.float32(), 64)),
+        "constant": pa.array([7] * n, pa.int32()),
+    }
+
+
+WISHES = [{"compression": scheme, "compression-level": "7"} for scheme in ["none", "fsst", "lz4", "zstd"]] + [
+    {"compression": "zstd", "bss": "off"}, {"compression": "lz4", "bss": "on"}, {"bss": "off"},
+    {"structural-encoding": "miniblock"}, {"structural-encoding": "fullzip"},
+    *[{"structural-encoding": "fullzip", "compression": scheme} for scheme in ["none", "fsst", "lz4", "zstd"]],
+    {"structural-encoding": "miniblock", "compression": "zstd"},
+    {"rle-threshold": "0"}, {"rle-threshold": "0.5"}, {"minichunk-size": "200"}, {"minichunk-size": "60000"},
+    {"dict-divisor": "100", "dict-size-ratio": "0.5"}, {"dict-max-size": "100"},
+    *[{"dict-values-compression": scheme, "dict-values-compression-level": "5"} for scheme in ["none", "lz4", "zstd"]],
+    {"no-such-wish": "1", "bss": "perhaps", "rle-threshold": "much"},
+]
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_wished_encodings_in_the_peer(tool, tmp_path, version):
+    files = {}
+    for number, wish in enumerate(WISHES):
+        metadata = {f"lance-encoding:{key}": value for key, value in wish.items()}
+        columns = wished_columns()
+        for length in {len(array) for array in columns.values()}:
+            names = [name for name, array in columns.items() if len(array) == length]
+            schema = pa.schema([pa.field(name, columns[name].type, metadata=metadata) for name in names])
+            path = tmp_path / f"{number}-{length}.lance"
+            files[path] = pa.table([columns[name] for name in names], schema=schema)
+            save(files[path], tmp_path / "in.arrow")
+            result = ours(tool, "write", tmp_path / "in.arrow", path, "--version", version)
+            assert isinstance(result, str), (wish, result)
+    check_both_read(tool, files)
+
+
+def test_wishes_that_both_refuse(tool, tmp_path):
+    for key, value in [("compression", "snappy"), ("structural-encoding", "sparse"), ("dict-size-ratio", "2"), ("dict-max-size", "much"),
+                       ("dict-values-compression", "fsst")]:
+        table = odd(pa.string(), [f"name {i % 7}" for i in range(500)], {f"lance-encoding:{key}": value})
+        job = {"arrow": save(table, tmp_path / "in.arrow"), "out": str(tmp_path / "theirs.lance"), "version": "2.2"}
+        assert "error" in peer("write", [job])[0], (key, value)
+        error = ours(tool, "write", tmp_path / "in.arrow", tmp_path / "ours.lance")
+        assert isinstance(error, dict) and error["kind"] == "InvalidInput" and f"lance-encoding:{key}" in error["message"], (key, error)
 
 
 @pytest.mark.parametrize("version", WRITTEN)

@@ -35,17 +35,27 @@ class ChunkEncoder {
 };
 using ChunkEncoderPtr = std::unique_ptr<ChunkEncoder>;
 
+// ---- one form each; views must outlive them ----
+
 // flat_chunk_encoder.cc: values of one width as they are; values of null rows become zero.
 ChunkEncoderPtr MakeFlatChunks(const LeafView& view, uint64_t bits);
 // fixed_size_list_chunk_encoder.cc
 ChunkEncoderPtr MakeListChunks(const LeafView& view, const ValueShape& shape);
-// bit_packing_chunk_encoder.cc: null if it does not make the page smaller; 8 to 64 bits only.
+// bit_packing_chunk_encoder.cc: null if values are not of 8 to 64 bits.
 ChunkEncoderPtr MakeBitPackedChunks(const LeafView& view, uint64_t bits);
-ChunkEncoderPtr MakeBitPackedIndices(const std::vector<uint32_t>& indices);
-// byte_stream_split_chunk_encoder.cc: null if a sample does not come out at half of `alternative_bytes` or less; 32 and
-// 64 bits only.
-arrow::Result<ChunkEncoderPtr> MakeSplitChunks(const LeafView& view, uint64_t bits, uint64_t alternative_bytes);
-arrow::Result<ChunkEncoderPtr> MakeSplitIndices(const std::vector<uint32_t>& indices, uint64_t alternative_bytes);
+// run_length_chunk_encoder.cc: null if values are not of 8 to 64 bits, or not fewer runs than `max_share` of them.
+ChunkEncoderPtr MakeRunChunks(const LeafView& view, uint64_t bits, double max_share);
+// byte_stream_split_chunk_encoder.cc, to be compressed: null if values are not of 32 or 64 bits.
+ChunkEncoderPtr MakeSplitChunks(const LeafView& view, uint64_t bits);
+// general_chunk_encoder.cc: `level` is of Zstandard.
+arrow::Result<ChunkEncoderPtr> MakeGeneralChunks(ChunkEncoderPtr inner, uint64_t num_values, CompressionScheme scheme,
+                                                 std::optional<int> level);
+void DescribeCompression(CompressionScheme scheme, std::optional<int> level, pb::BufferCompression& compression);
+
+// ---- the choice among them ----
+
+// number_form.cc: values of one width, also indices of a dictionary.
+arrow::Result<ChunkEncoderPtr> MakeNumberChunks(const LeafView& view, uint64_t bits, const EncodingWishes& wishes);
 // variable_chunk_encoder.cc: strings, in the form that string_form_internal.h chooses.
 arrow::Result<ChunkEncoderPtr> MakeVariableChunks(const LeafView& view, const PageOptions& options);
 
@@ -59,15 +69,20 @@ struct DictionaryBlock {
 arrow::Result<DictionaryBlock> EncodeDictionaryBlock(std::span<const Bytes> items, const ValueShape& shape,
                                                      const PageOptions& options);
 
-// The distinct values of a page, if storing each once makes it smaller than `alternative_bytes`.
+// A page's values as numbers of distinct ones.
 struct DictionaryEncoding {
-  std::vector<uint32_t> indices;  // one per row; 0 for null
+  std::vector<uint32_t> indices;  // one per row; a null one has that of the row before it
+  LeafView view;                  // of the indices
+  ChunkEncoderPtr chunks;         // of the view
   DictionaryBlock block;
 };
-// dictionary_encoder.cc: strings and values of 64 or 128 bits.
-arrow::Result<std::optional<DictionaryEncoding>> EncodeDictionary(const LeafView& view, const ValueShape& shape,
-                                                                  uint64_t alternative_bytes,
-                                                                  const PageOptions& options);
+// dictionary_encoder.cc: strings and values of 64 or 128 bits. Null if that does not make the page so much smaller than
+// `alternative_bytes` that it is worth it.
+arrow::Result<std::unique_ptr<DictionaryEncoding>> EncodeDictionary(const LeafView& view, const ValueShape& shape,
+                                                                    uint64_t alternative_bytes,
+                                                                    const PageOptions& options);
+// Must not outlive the numbers.
+LeafView ViewNumbers(const std::vector<uint32_t>& numbers);
 
 // Levels of one chunk have a size of 16 bits, and so has their number.
 inline constexpr uint64_t kMaxChunkLevelBytes = 65535;

@@ -114,6 +114,8 @@ struct Compressor::Contexts {
 };
 
 Compressor::Compressor() = default;
+Compressor::Compressor(Compressor&&) noexcept = default;
+Compressor& Compressor::operator=(Compressor&&) noexcept = default;
 Compressor::~Compressor() = default;
 
 arrow::Status Compressor::Compress(CompressionScheme scheme, int level, Bytes input, std::vector<uint8_t>& out) {

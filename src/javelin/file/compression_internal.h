@@ -14,6 +14,7 @@
 namespace javelin::file {
 
 enum class CompressionScheme { kLz4, kZstd };
+inline constexpr int kDefaultZstdLevel = 3;
 
 // Memory that grows without being cleared and is used again and again; counted against a budget while it is held.
 class ScratchBuffer {
@@ -52,6 +53,8 @@ class Decompressor {
 class Compressor {
  public:
   Compressor();
+  Compressor(Compressor&&) noexcept;
+  Compressor& operator=(Compressor&&) noexcept;
   ~Compressor();
   // Appends the size prefix and the compressed bytes.
   arrow::Status Compress(CompressionScheme scheme, int level, Bytes input, std::vector<uint8_t>& out);

@@ -1,6 +1,8 @@
 #include "javelin/file/data_file_writer.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include <arrow/api.h>
 
@@ -11,6 +13,7 @@
 #include "javelin/file/container_writer_internal.h"
 #include "javelin/file/logical_type_internal.h"
 #include "javelin/file/page_encoder_internal.h"
+#include "javelin/file/page_pipeline_internal.h"
 #include "javelin/file/schema_internal.h"
 #include "javelin/file/version_limits_internal.h"
 
@@ -25,8 +28,11 @@ constexpr uint64_t kPieceOverhead = 512;
 // Arrow joins the strings of a page with 32-bit offsets.
 constexpr uint64_t kMaxJoinedBytes = (uint64_t{1} << 31) - 1;
 constexpr uint64_t kMaxPageBytes = uint64_t{1} << 30;
-// Columns whose pages are encoded side by side; bounds the encoded pages held at once.
-constexpr size_t kColumnsAtOnce = 8;
+// The part of the budget that rows on their way to pages may take: where there are very many columns, pages are
+// smaller.
+constexpr uint64_t kBudgetShare = 8;
+// So much a writer takes in any case.
+constexpr uint64_t kMinHeldBytes = 1u << 20;
 constexpr uint64_t kMaxValueBits = uint64_t{1} << 31;
 
 bool SameStorage(const arrow::DataType& left, const arrow::DataType& right) {
@@ -49,35 +55,62 @@ struct PendingColumn {
   uint64_t bytes = 0;
   uint64_t rows = 0;
   bool has_pages = false;
-  std::optional<arrow::Result<std::vector<EncodedPage>>> encoded;
 
   void Add(std::shared_ptr<arrow::ArrayData> piece, uint64_t piece_bytes) {
     rows += static_cast<uint64_t>(piece->length);
     bytes += piece_bytes + kPieceOverhead;
     pieces.push_back(std::move(piece));
   }
-  void Clear() {
-    pieces.clear();
+  // What is pending, as a page. `last`: no rows come after these. The column must outlive it.
+  ClosedPage Close(size_t index, bool last) {
+    const bool only_page = last && !has_pages;
+    ClosedPage page{.column = index, .name = column.path.name, .bytes = bytes};
+    page.encode = [this, only_page, rows_of_page = std::exchange(pieces, {})] {
+      return Encode(rows_of_page, only_page);
+    };
     bytes = 0;
     rows = 0;
     has_pages = true;
-    encoded.reset();
-  }
-  // `last`: no rows come after these.
-  arrow::Result<std::vector<EncodedPage>> Encode(bool last) const {
-    const bool is_2_0 = options.version == FileVersion{2, 0};
-    if (!is_2_0 && !column.path.is_flat())
-      return EncodeNestedPages(column.path, column.shape, pieces, last && !has_pages, options);
-    ARROW_ASSIGN_OR_RAISE(EncodedPage page,
-                          is_2_0 ? EncodePageV20(column, pieces, options) : EncodePage(column.shape, pieces, options));
-    std::vector<EncodedPage> pages;
-    pages.push_back(std::move(page));
-    return pages;
+    return page;
   }
   // What rows of the field take on behalf of this column.
   uint64_t BytesOf(const arrow::ArrayData& field_data, uint64_t first, uint64_t count) const {
     return FieldBytes(field_data, column.path, column.shape, first, count);
   }
+
+ private:
+  arrow::Result<std::vector<EncodedPage>> Encode(const LeafPieces& rows_of_page, bool only_page) const {
+    const bool is_2_0 = options.version == FileVersion{2, 0};
+    if (!is_2_0 && !column.path.is_flat())
+      return EncodeNestedPages(column.path, column.shape, rows_of_page, only_page, options);
+    ARROW_ASSIGN_OR_RAISE(EncodedPage page, is_2_0 ? EncodePageV20(column, rows_of_page, options)
+                                                   : EncodePage(column.shape, rows_of_page, options));
+    std::vector<EncodedPage> pages;
+    pages.push_back(std::move(page));
+    return pages;
+  }
+};
+
+// What a writer holds, in the budget as far as there is room.
+class HeldBytes {
+ public:
+  explicit HeldBytes(MemoryBudget& budget) : budget_(budget) {}
+  HeldBytes(const HeldBytes&) = delete;
+  HeldBytes& operator=(const HeldBytes&) = delete;
+  ~HeldBytes() { budget_.Release(reserved_); }
+
+  // False, and nothing has changed, if it would be more than there is room for.
+  bool Set(uint64_t bytes) {
+    const int64_t more = static_cast<int64_t>(bytes) - reserved_;
+    if (more > 0 && !budget_.Reserve(more, "rows of a data file").ok()) return false;
+    if (more < 0) budget_.Release(-more);
+    reserved_ += more;
+    return true;
+  }
+
+ private:
+  MemoryBudget& budget_;
+  int64_t reserved_ = 0;
 };
 
 // Rows of an array from `first` on that still fit `room` bytes; at least 1.
@@ -102,31 +135,44 @@ class DataFileWriterImpl final : public DataFileWriter {
       : resources_(resources),
         schema_(schema),
         options_(options),
+        max_held_(std::max(static_cast<uint64_t>(resources.memory->limit()) / kBudgetShare, kMinHeldBytes)),
         container_(std::move(sink), options.version, columns.size()),
-        columns_(std::move(columns)) {}
+        columns_(std::move(columns)),
+        pipeline_(resources_, container_, max_held_ / 2),
+        held_(*resources_.memory) {}
 
   arrow::Status Write(const arrow::RecordBatch& batch) override;
   arrow::Result<DataFileSummary> Finish() override;
   uint64_t num_rows() const override { return num_rows_; }
-  uint64_t estimated_bytes() const override {
-    uint64_t bytes = container_.position();
-    for (const PendingColumn& column : columns_) bytes += column.bytes;
-    return bytes;
-  }
+  uint64_t estimated_bytes() const override { return container_.position() + pipeline_.bytes() + pending_bytes(); }
 
  private:
   // The arrays of the batch under the types of the schema.
   arrow::Result<LeafPieces> Check(const arrow::RecordBatch& batch) const;
   arrow::Status Append(const LeafPieces& fields, uint64_t num_rows);
-  arrow::Status FlushFull();
-  arrow::Status Flush(const std::vector<size_t>& columns, bool last);
+  // Rows from `first` on that can be taken at once.
+  uint64_t RowsOfSlice(const LeafPieces& fields, uint64_t first, uint64_t num_rows) const;
+  uint64_t BytesOf(const LeafPieces& fields, uint64_t first, uint64_t count) const;
+  // Until so much more may be held; pages become smaller than they should if need be.
+  arrow::Status MakeRoom(uint64_t bytes);
+  arrow::Status CloseFattest();
+  arrow::Status CloseFull();
+  arrow::Status Close(size_t column, bool last);
+  uint64_t pending_bytes() const {
+    uint64_t bytes = 0;
+    for (const PendingColumn& column : columns_) bytes += column.bytes;
+    return bytes;
+  }
   arrow::Status CheckOpen() const;
 
   const Resources resources_;
   const Schema schema_;
   const DataFileWriteOptions options_;
+  const uint64_t max_held_;  // by rows that are pending or wait for being encoded
   ContainerWriter container_;
   std::vector<PendingColumn> columns_;
+  PagePipeline pipeline_;
+  HeldBytes held_;
   uint64_t num_rows_ = 0;
   bool finished_ = false;
   arrow::Status failed_;  // the first failure; the file is lost then
@@ -165,57 +211,74 @@ arrow::Result<LeafPieces> DataFileWriterImpl::Check(const arrow::RecordBatch& ba
   return fields;
 }
 
-arrow::Status DataFileWriterImpl::Flush(const std::vector<size_t>& columns, bool last) {
-  for (size_t begin = 0; begin < columns.size(); begin += kColumnsAtOnce) {
-    const size_t end = std::min(columns.size(), begin + kColumnsAtOnce);
-    std::vector<Job> jobs;
-    for (size_t i = begin; i < end; ++i) {
-      PendingColumn* column = &columns_[columns[i]];
-      jobs.push_back([column, last] { column->encoded = column->Encode(last); });
-    }
-    if (jobs.size() == 1) {
-      jobs[0]();
-    } else {
-      resources_.runtime->Cpu(std::move(jobs));
-    }
-    for (size_t i = begin; i < end; ++i) {
-      PendingColumn& column = columns_[columns[i]];
-      const std::string& name = column.column.path.name;
-      if (!column.encoded->ok())
-        return WithField(WithContext(column.encoded->status(), fmt::format("column '{}'", name)), "column", name);
-      for (const EncodedPage& page : **column.encoded) ARROW_RETURN_NOT_OK(container_.WritePage(columns[i], page));
-      column.Clear();
-    }
+arrow::Status DataFileWriterImpl::Close(size_t column, bool last) {
+  return pipeline_.Add(columns_[column].Close(column, last));
+}
+
+arrow::Status DataFileWriterImpl::CloseFull() {
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].bytes >= options_.page_bytes || columns_[i].rows >= kMaxPageRows)
+      ARROW_RETURN_NOT_OK(Close(i, /*last=*/false));
   }
   return arrow::Status::OK();
 }
 
-arrow::Status DataFileWriterImpl::FlushFull() {
-  std::vector<size_t> full;
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    if (columns_[i].bytes >= options_.page_bytes || columns_[i].rows >= kMaxPageRows) full.push_back(i);
+// As many as hold half of all that is pending.
+arrow::Status DataFileWriterImpl::CloseFattest() {
+  std::vector<size_t> order(columns_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return columns_[a].bytes > columns_[b].bytes; });
+  const uint64_t half = pending_bytes() / 2;
+  uint64_t closed = 0;
+  for (size_t i = 0; i < order.size() && closed <= half && columns_[order[i]].rows > 0; ++i) {
+    closed += columns_[order[i]].bytes;
+    ARROW_RETURN_NOT_OK(Close(order[i], /*last=*/false));
   }
-  return Flush(full, /*last=*/false);
+  return pipeline_.Drain();
+}
+
+arrow::Status DataFileWriterImpl::MakeRoom(uint64_t bytes) {
+  while (true) {
+    const uint64_t held = pending_bytes() + pipeline_.bytes() + bytes;
+    const bool has_room = held_.Set(held);
+    if (has_room && held <= max_held_) return arrow::Status::OK();
+    if (held == bytes || (!has_room && held <= kMinHeldBytes)) return arrow::Status::OK();
+    ARROW_RETURN_NOT_OK(pipeline_.bytes() > 0 ? pipeline_.Drain() : CloseFattest());
+  }
+}
+
+uint64_t DataFileWriterImpl::BytesOf(const LeafPieces& fields, uint64_t first, uint64_t count) const {
+  uint64_t bytes = 0;
+  for (const PendingColumn& column : columns_)
+    bytes += column.BytesOf(*fields[column.field], first, count) + kPieceOverhead;
+  return bytes;
+}
+
+uint64_t DataFileWriterImpl::RowsOfSlice(const LeafPieces& fields, uint64_t first, uint64_t num_rows) const {
+  uint64_t count = std::min(num_rows - first, kMaxPageRows);
+  for (const PendingColumn& column : columns_) {
+    const uint64_t room = options_.page_bytes - std::min(options_.page_bytes, column.bytes);
+    count = std::min(count, RowsThatFit(*fields[column.field], column, first, room));
+  }
+  while (count > 1 && BytesOf(fields, first, count) > max_held_ / 2) count /= 2;
+  return count;
 }
 
 // In slices, so that no page becomes much larger than it should however large the batch is.
 arrow::Status DataFileWriterImpl::Append(const LeafPieces& fields, uint64_t num_rows) {
   for (uint64_t first = 0; first < num_rows;) {
-    uint64_t count = std::min(num_rows - first, kMaxPageRows);
-    for (const PendingColumn& column : columns_) {
-      const uint64_t room = options_.page_bytes - std::min(options_.page_bytes, column.bytes);
-      count = std::min(count, RowsThatFit(*fields[column.field], column, first, room));
-    }
+    const uint64_t count = RowsOfSlice(fields, first, num_rows);
+    ARROW_RETURN_NOT_OK(MakeRoom(BytesOf(fields, first, count)));
     for (size_t i = 0; i < columns_.size(); ++i) {
       PendingColumn& column = columns_[i];
       const arrow::ArrayData& data = *fields[column.field];
       const uint64_t bytes = column.BytesOf(data, first, count);
-      if (column.rows > 0 && column.bytes + bytes > kMaxJoinedBytes) ARROW_RETURN_NOT_OK(Flush({i}, /*last=*/false));
+      if (column.rows > 0 && column.bytes + bytes > kMaxJoinedBytes) ARROW_RETURN_NOT_OK(Close(i, /*last=*/false));
       column.Add(data.Slice(static_cast<int64_t>(first), static_cast<int64_t>(count)), bytes);
     }
     first += count;
     num_rows_ += count;
-    ARROW_RETURN_NOT_OK(FlushFull());
+    ARROW_RETURN_NOT_OK(CloseFull());
   }
   return arrow::Status::OK();
 }
@@ -230,12 +293,13 @@ arrow::Status DataFileWriterImpl::Write(const arrow::RecordBatch& batch) {
 
 arrow::Result<DataFileSummary> DataFileWriterImpl::Finish() {
   ARROW_RETURN_NOT_OK(CheckOpen());
-  std::vector<size_t> open;
-  for (size_t i = 0; i < columns_.size(); ++i) {
+  for (size_t i = 0; i < columns_.size() && failed_.ok(); ++i) {
     // A struct of 2.0 has a page even without rows.
-    if (columns_[i].rows > 0 || (columns_[i].column.kind == ColumnKind::kStruct && num_rows_ == 0)) open.push_back(i);
+    if (columns_[i].rows > 0 || (columns_[i].column.kind == ColumnKind::kStruct && num_rows_ == 0))
+      failed_ = Close(i, /*last=*/true);
   }
-  failed_ = Flush(open, /*last=*/true);
+  if (failed_.ok()) failed_ = pipeline_.Drain();
+  held_.Set(0);
   if (failed_.ok()) failed_ = container_.Finish(schema_, num_rows_);
   ARROW_RETURN_NOT_OK(failed_);
   finished_ = true;
@@ -275,7 +339,10 @@ arrow::Result<std::vector<PendingColumn>> ColumnsOf(const Schema& schema, FileVe
         return NotSupported("column '{}' of type {} is too wide to be written", path.name, leaf.type->ToString());
       if (leaf.type->id() == arrow::Type::NA && !leaf.nullable)
         return InvalidInput("column '{}' holds nulls only and must not be null", path.name);
-      pending.push_back({.field = i, .column = std::move(column), .options = {.version = version}});
+      auto wishes = version == FileVersion{2, 0} ? EncodingWishes{} : WishesOf(leaf.metadata);
+      if (!wishes.ok()) return WithContext(wishes.status(), fmt::format("column '{}' cannot be written", path.name));
+      pending.push_back(
+          {.field = i, .column = std::move(column), .options = {.version = version, .wishes = *std::move(wishes)}});
     }
   }
   return pending;

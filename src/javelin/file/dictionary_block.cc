@@ -1,12 +1,12 @@
 #include "javelin/file/chunk_encoder_internal.h"
+#include "javelin/file/packed_block_internal.h"
 
 namespace javelin::file {
 
 namespace {
 
+using Codec = EncodingWishes::Codec;
 using Kind = ValueShape::Kind;
-
-constexpr uint64_t kMinCompressBytes = 256;
 
 // Width of the offsets, where the bytes start, the offsets from 0, the bytes.
 void AppendStrings(std::span<const Bytes> items, unsigned width, DictionaryBlock& block) {
@@ -33,18 +33,34 @@ void AppendFixed(std::span<const Bytes> items, uint64_t bits, DictionaryBlock& b
   for (Bytes item : items) block.bytes.insert(block.bytes.end(), item.begin(), item.end());
 }
 
-arrow::Status Compress(DictionaryBlock& block) {
-  if (block.bytes.size() < kMinCompressBytes) return arrow::Status::OK();
+arrow::Status Compress(const EncodingWishes& wishes, DictionaryBlock& block) {
+  const auto scheme = wishes.dictionary_codec == Codec::kZstd ? CompressionScheme::kZstd : CompressionScheme::kLz4;
   Compressor compressor;
   ByteVector compressed;
-  ARROW_RETURN_NOT_OK(compressor.Compress(CompressionScheme::kLz4, 0, block.bytes, compressed));
+  ARROW_RETURN_NOT_OK(
+      compressor.Compress(scheme, wishes.dictionary_level.value_or(kDefaultZstdLevel), block.bytes, compressed));
   if (compressed.size() >= block.bytes.size()) return arrow::Status::OK();
   pb::CompressiveEncoding inner;
   inner.Swap(&block.encoding);
-  block.encoding.mutable_general()->mutable_compression()->set_scheme(pb::LZ4);
+  DescribeCompression(scheme, wishes.dictionary_level, *block.encoding.mutable_general()->mutable_compression());
   block.encoding.mutable_general()->mutable_values()->Swap(&inner);
   block.bytes = std::move(compressed);
   return arrow::Status::OK();
+}
+
+// Numbers of 64 bits, if they are smaller packed than `size`.
+std::optional<DictionaryBlock> PackNumbers(std::span<const Bytes> items, uint64_t size) {
+  std::vector<uint64_t> words;
+  words.reserve(items.size());
+  for (Bytes item : items) words.push_back(LoadAt<uint64_t>(item.data()));
+  const unsigned width = std::max(1u, WidthOf(words.data(), words.size()));
+  if (PackedBlockBytes<uint64_t>(words.size(), width) >= size) return std::nullopt;
+  DictionaryBlock block{.num_items = items.size()};
+  AppendPackedBlock<uint64_t>(words, width, block.bytes);
+  auto* packed = block.encoding.mutable_out_of_line_bitpacking();
+  packed->set_uncompressed_bits_per_value(64);
+  packed->mutable_values()->mutable_flat()->set_bits_per_value(width);
+  return block;
 }
 
 }  // namespace
@@ -57,8 +73,10 @@ arrow::Result<DictionaryBlock> EncodeDictionaryBlock(std::span<const Bytes> item
   } else {
     AppendFixed(items, shape.bits, block);
   }
-  if (options.version >= FileVersion{2, 2}) ARROW_RETURN_NOT_OK(Compress(block));
-  return block;
+  if (options.version >= FileVersion{2, 2} && options.wishes.dictionary_codec != Codec::kNone)
+    ARROW_RETURN_NOT_OK(Compress(options.wishes, block));
+  if (!shape.is_fixed(64)) return block;
+  return PackNumbers(items, block.bytes.size()).value_or(std::move(block));
 }
 
 }  // namespace javelin::file

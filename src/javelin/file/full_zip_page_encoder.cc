@@ -1,10 +1,10 @@
 // Full-zip pages: vectors, and strings with at least one large value.
+#include <algorithm>
 #include <bit>
 #include <limits>
 
 #include "javelin/base/error.h"
 #include "javelin/file/page_encoder_internal.h"
-#include "javelin/file/string_form_internal.h"
 
 namespace javelin::file {
 
@@ -47,58 +47,6 @@ class ControlWords {
   unsigned bits_rep_;
   unsigned bits_def_;
   size_t bytes_;
-};
-
-// ---- strings ----
-
-// One value to the bytes that are stored of it.
-class ValueEncoder {
- public:
-  // Chooses the form for all values of the page; to be called first.
-  arrow::Status Choose(const LeafView& view) {
-    const uint64_t string_bytes = StringBytes(view);
-    const uint64_t length_bytes = view.length * view.offset_bytes;
-    StringSizes sizes{.plain = string_bytes + length_bytes};
-    FsstTrial trial = TryFsst(view, string_bytes);
-    if (trial.encoder != nullptr) sizes.fsst = trial.bytes + length_bytes + kFsstTableBytes;
-    ARROW_ASSIGN_OR_RAISE(const uint64_t zstd_bytes, TryZstdValues(view, string_bytes));
-    if (zstd_bytes > 0) sizes.zstd = zstd_bytes + length_bytes;
-    form_ = ChooseStringForm(sizes, ZstdUnit::kSingleValue);
-    if (form_ == StringForm::kFsst) fsst_ = std::move(trial.encoder);
-    return arrow::Status::OK();
-  }
-
-  arrow::Status Append(Bytes value, std::vector<uint8_t>& out) {
-    switch (form_) {
-      case StringForm::kPlain: out.insert(out.end(), value.begin(), value.end()); return arrow::Status::OK();
-      case StringForm::kZstd: return compressor_.Compress(CompressionScheme::kZstd, kStringZstdLevel, value, out);
-      case StringForm::kFsst: {
-        scratch_.resize(std::max(scratch_.size(), FsstEncoder::Capacity(value.size())));
-        const size_t size = fsst_->Encode(value, scratch_.data());
-        out.insert(out.end(), scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(size));
-        return arrow::Status::OK();
-      }
-    }
-    return arrow::Status::OK();
-  }
-
-  void Describe(unsigned offset_bytes, pb::CompressiveEncoding* encoding) const {
-    if (form_ == StringForm::kZstd) {
-      encoding->mutable_general()->mutable_compression()->set_scheme(pb::ZSTD);
-      encoding = encoding->mutable_general()->mutable_values();
-    } else if (form_ == StringForm::kFsst) {
-      const auto table = fsst_->Table();
-      encoding->mutable_fsst()->set_symbol_table(table.data(), table.size());
-      encoding = encoding->mutable_fsst()->mutable_values();
-    }
-    encoding->mutable_variable()->mutable_offsets()->mutable_flat()->set_bits_per_value(offset_bytes * 8);
-  }
-
- private:
-  StringForm form_ = StringForm::kPlain;
-  std::unique_ptr<const FsstEncoder> fsst_;
-  std::vector<uint8_t> scratch_;
-  Compressor compressor_;
 };
 
 EncodedBuffer OffsetIndex(const std::vector<uint64_t>& starts) {
@@ -146,6 +94,7 @@ std::vector<ListLevel> LevelsOf(const ValueShape& shape, std::span<const LeafVie
   return levels;
 }
 
+// Without `leaf_bits` there is no item that is not null.
 void SetFixedEncoding(const std::vector<ListLevel>& levels, uint64_t leaf_bits, pb::CompressiveEncoding& encoding) {
   pb::CompressiveEncoding* next = &encoding;
   for (const ListLevel& level : levels) {
@@ -154,7 +103,11 @@ void SetFixedEncoding(const std::vector<ListLevel>& levels, uint64_t leaf_bits, 
     list->set_has_validity(level.has_validity);
     next = list->mutable_values();
   }
-  next->mutable_flat()->set_bits_per_value(leaf_bits);
+  if (leaf_bits == 0) {
+    next->mutable_constant();
+  } else {
+    next->mutable_flat()->set_bits_per_value(leaf_bits);
+  }
 }
 
 struct RowForm {
@@ -218,14 +171,13 @@ void ZipFixed(std::span<const LeafView> views, const RowForm& form, const Contro
 
 }  // namespace
 
-arrow::Status EncodeFullZipVariable(const LeafView& view, const PageLevels& levels, EncodedPage& page) {
+arrow::Status EncodeFullZipVariable(const LeafView& view, const PageLevels& levels, StringValueEncoder& values,
+                                    EncodedPage& page) {
   pb::FullZipLayout* layout = page.layout.mutable_full_zip_layout();
   const ControlWords control(levels);
   control.Describe(*layout);
   layout->set_bits_per_offset(view.offset_bytes * 8);
-  ValueEncoder encoder;
-  ARROW_RETURN_NOT_OK(encoder.Choose(view));
-  encoder.Describe(view.offset_bytes, layout->mutable_value_compression());
+  values.Describe(*layout->mutable_value_compression());
   std::vector<uint8_t> bytes;
   std::vector<uint64_t> starts;
   uint64_t next = 0;
@@ -238,7 +190,7 @@ arrow::Status EncodeFullZipVariable(const LeafView& view, const PageLevels& leve
     const Bytes value = view.Value(index);
     const size_t length_at = bytes.size();
     bytes.resize(length_at + view.offset_bytes);
-    ARROW_RETURN_NOT_OK(encoder.Append(value, bytes));
+    ARROW_RETURN_NOT_OK(values.Append(value, bytes));
     const uint64_t length = bytes.size() - length_at - view.offset_bytes;
     if (view.offset_bytes == 4 && length > std::numeric_limits<uint32_t>::max())
       return InvalidInput("a value is larger than 4 GiB");
@@ -250,6 +202,17 @@ arrow::Status EncodeFullZipVariable(const LeafView& view, const PageLevels& leve
   return arrow::Status::OK();
 }
 
+bool HasNoItems(const LeafView& view, const ValueShape& shape) {
+  if (shape.kind != Kind::kList || shape.item->kind != Kind::kFixed || !view.items->HasNulls()) return false;
+  for (uint64_t row = 0; row < view.length; ++row) {
+    if (view.IsNull(row)) continue;
+    for (uint64_t i = row * shape.dimension; i < (row + 1) * shape.dimension; ++i) {
+      if (!view.items->IsNull(i)) return false;
+    }
+  }
+  return true;
+}
+
 arrow::Status EncodeFullZipFixed(const ValueShape& shape, const LeafPieces& owners, std::span<const LeafView> views,
                                  const PageLevels& levels, EncodedPage& page) {
   RowForm form;
@@ -259,13 +222,15 @@ arrow::Status EncodeFullZipFixed(const ValueShape& shape, const LeafPieces& owne
   form.is_bit = leaf->bits == 1;
   if (form.is_bit && !form.levels.empty())
     return NotSupported("lists of so many lists without items around {} cannot be written", ToString(shape));
-  form.leaf_bytes = (form.levels.empty() ? 1 : form.levels.back().items_per_row) * (form.is_bit ? 1 : leaf->bytes());
+  const bool no_items = std::ranges::all_of(views, [&](const LeafView& view) { return HasNoItems(view, shape); });
+  const uint64_t leaf_bits = no_items ? 0 : form.is_bit ? 8 : leaf->bits;
+  form.leaf_bytes = (form.levels.empty() ? 1 : form.levels.back().items_per_row) * leaf_bits / 8;
   for (const ListLevel& level : form.levels)
     form.bitmap_bytes += level.has_validity ? BytesForBits(level.items_per_row) : 0;
   pb::FullZipLayout* layout = page.layout.mutable_full_zip_layout();
   const ControlWords control(levels);
   control.Describe(*layout);
-  SetFixedEncoding(form.levels, form.is_bit ? 8 : leaf->bits, *layout->mutable_value_compression());
+  SetFixedEncoding(form.levels, leaf_bits, *layout->mutable_value_compression());
   layout->set_bits_per_value(static_cast<uint32_t>(form.value_bytes() * 8));
   if (control.bytes() > 0 || form.bitmap_bytes > 0 || form.is_bit) {
     ZipFixed(views, form, control, levels, page);

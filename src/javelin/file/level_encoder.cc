@@ -1,24 +1,15 @@
 #include <algorithm>
 #include <bit>
 
-#include "javelin/file/bit_packing.h"
 #include "javelin/file/chunk_encoder_internal.h"
+#include "javelin/file/packed_block_internal.h"
 
 namespace javelin::file {
 
 namespace {
 
-constexpr uint64_t kLevelBytes = 2;
 constexpr uint64_t kRunBytes = 3;
 constexpr uint64_t kMaxRun = 255;
-
-// A rest of a unit is packed if that makes it smaller; the two forms never have the same size.
-bool PackTail(uint64_t tail, unsigned width) { return tail * kLevelBytes > PackedBytes(width); }
-
-uint64_t PackedSize(uint64_t count, unsigned width) {
-  const uint64_t tail = count % kPackedUnit;
-  return count / kPackedUnit * PackedBytes(width) + (PackTail(tail, width) ? PackedBytes(width) : tail * kLevelBytes);
-}
 
 // Calls back with each run of equal levels, at most kMaxRun long.
 template <typename Visit>
@@ -40,7 +31,7 @@ LevelEncoder::LevelEncoder(std::span<const uint16_t> levels, std::span<const Sli
   uint64_t most_packed = 0;
   uint64_t most_runs = 0;
   for (const Slice& chunk : chunks) {
-    const uint64_t chunk_packed = PackedSize(chunk.count, width_);
+    const uint64_t chunk_packed = PackedBlockBytes<uint16_t>(chunk.count, width_);
     uint64_t chunk_runs = sizeof(uint64_t);
     VisitRuns(levels.subspan(chunk.first, chunk.count), [&](uint16_t, uint64_t) { chunk_runs += kRunBytes; });
     packed += chunk_packed;
@@ -71,19 +62,7 @@ void LevelEncoder::Encode(const Slice& chunk, ByteVector& out) const {
     out.insert(out.end(), lengths.begin(), lengths.end());
     return;
   }
-  for (uint64_t done = 0; done < levels.size(); done += kPackedUnit) {
-    const uint64_t part = std::min<uint64_t>(kPackedUnit, levels.size() - done);
-    uint16_t unit[kPackedUnit] = {};
-    std::memcpy(unit, levels.data() + done, part * kLevelBytes);
-    const size_t at = out.size();
-    if (part == kPackedUnit || PackTail(part, width_)) {
-      out.resize(at + PackedBytes(width_));
-      PackUnit<uint16_t>(unit, width_, out.data() + at);
-    } else {
-      out.resize(at + part * kLevelBytes);
-      std::memcpy(out.data() + at, unit, part * kLevelBytes);
-    }
-  }
+  AppendPackedBlock(levels, width_, out);
 }
 
 void LevelEncoder::Describe(pb::CompressiveEncoding& encoding) const {

@@ -10,8 +10,6 @@ namespace javelin::file {
 
 namespace {
 
-using Kind = ValueShape::Kind;
-
 constexpr uint64_t kChunkAlignment = 8;
 
 // How a version writes the table of chunks and the sizes in front of a chunk.
@@ -101,9 +99,10 @@ EncodedBuffer IndexBuffer(const std::vector<uint64_t>& index) {
   return OneBuffer(std::move(bytes));
 }
 
-// Chunks and their table. False, and the page as it was, if a chunk has more levels or bytes than it may.
-arrow::Result<bool> WriteChunks(const PageLevels& levels, ChunkEncoder& values, const PageOptions& options,
-                                EncodedPage& page) {
+}  // namespace
+
+arrow::Result<bool> EncodeMiniBlock(const PageLevels& levels, ChunkEncoder& values, const PageOptions& options,
+                                    EncodedPage& page) {
   const uint64_t step = values.chunk_values();
   const std::vector<Slice> chunks = ChunkEntries(levels, step);
   const LevelStream rep(levels.rep, chunks, levels.max_rep);
@@ -138,42 +137,15 @@ arrow::Result<bool> WriteChunks(const PageLevels& levels, ChunkEncoder& values, 
   return true;
 }
 
-arrow::Result<bool> WriteWithDictionary(const PageLevels& levels, ChunkEncoder& indices, DictionaryBlock dictionary,
-                                        const PageOptions& options, EncodedPage& page) {
-  ARROW_ASSIGN_OR_RAISE(const bool fits, WriteChunks(levels, indices, options, page));
+arrow::Result<bool> EncodeMiniBlock(const PageLevels& levels, ChunkEncoder& indices, DictionaryBlock dictionary,
+                                    const PageOptions& options, EncodedPage& page) {
+  ARROW_ASSIGN_OR_RAISE(const bool fits, EncodeMiniBlock(levels, indices, options, page));
   if (!fits) return false;
   pb::MiniBlockLayout* layout = page.layout.mutable_mini_block_layout();
   layout->mutable_dictionary()->Swap(&dictionary.encoding);
   layout->set_num_dictionary_items(dictionary.num_items);
   page.buffers.insert(page.buffers.begin() + 2, OneBuffer(std::move(dictionary.bytes)));
   return true;
-}
-
-arrow::Result<ChunkEncoderPtr> MakeValueChunks(const LeafView& view, const ValueShape& shape,
-                                               const PageOptions& options) {
-  if (shape.kind == Kind::kVariable) return MakeVariableChunks(view, options);
-  if (shape.kind == Kind::kList) return MakeListChunks(view, shape);
-  ChunkEncoderPtr chunks = MakeBitPackedChunks(view, shape.bits);
-  if (chunks == nullptr) chunks = MakeFlatChunks(view, shape.bits);
-  ARROW_ASSIGN_OR_RAISE(ChunkEncoderPtr split, MakeSplitChunks(view, shape.bits, chunks->total_bytes()));
-  return split != nullptr ? std::move(split) : std::move(chunks);
-}
-
-arrow::Result<ChunkEncoderPtr> MakeIndexChunks(const std::vector<uint32_t>& indices) {
-  ChunkEncoderPtr packed = MakeBitPackedIndices(indices);
-  ARROW_ASSIGN_OR_RAISE(ChunkEncoderPtr split, MakeSplitIndices(indices, packed->total_bytes()));
-  return split != nullptr ? std::move(split) : std::move(packed);
-}
-
-}  // namespace
-
-arrow::Result<bool> EncodeMiniBlock(const LeafView& view, const ValueShape& shape, const PageLevels& levels,
-                                    const PageOptions& options, EncodedPage& page) {
-  ARROW_ASSIGN_OR_RAISE(ChunkEncoderPtr values, MakeValueChunks(view, shape, options));
-  ARROW_ASSIGN_OR_RAISE(auto dictionary, EncodeDictionary(view, shape, values->total_bytes(), options));
-  if (!dictionary) return WriteChunks(levels, *values, options, page);
-  ARROW_ASSIGN_OR_RAISE(const ChunkEncoderPtr indices, MakeIndexChunks(dictionary->indices));
-  return WriteWithDictionary(levels, *indices, std::move(dictionary->block), options, page);
 }
 
 }  // namespace javelin::file

@@ -23,7 +23,7 @@ class NestedPages {
     if (!done) {
       if (leaf.levels.num_rows > 1) return EncodeHalves(leaf.levels, entries, first_value);
       // A single row has more lists without items than a chunk has levels.
-      ARROW_RETURN_NOT_OK(EncodeOneByOne(view, leaf.values, shape_, leaf.levels, page));
+      ARROW_RETURN_NOT_OK(EncodeOneByOne(view, leaf.values, shape_, leaf.levels, options_, page));
     }
     pages_.push_back(std::move(page));
     return arrow::Status::OK();

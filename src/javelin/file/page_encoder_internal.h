@@ -13,11 +13,12 @@
 #include "lanceproto/encodings_v2_0.pb.h"
 #include "lanceproto/encodings_v2_1.pb.h"
 
-#include "javelin/file/compression_internal.h"
+#include "javelin/file/chunk_encoder_internal.h"
 #include "javelin/file/leaf_view_internal.h"
 #include "javelin/file/level_builder_internal.h"
 #include "javelin/file/page_levels_internal.h"
 #include "javelin/file/page_options_internal.h"
+#include "javelin/file/string_value_encoder_internal.h"
 #include "javelin/store/object_store.h"
 
 namespace javelin::file {
@@ -72,7 +73,8 @@ arrow::Result<bool> EncodeValues(const LeafView& view, const std::shared_ptr<arr
 
 // Each value by itself, whatever its size.
 arrow::Status EncodeOneByOne(const LeafView& view, const std::shared_ptr<arrow::ArrayData>& owner,
-                             const ValueShape& shape, const PageLevels& levels, EncodedPage& page);
+                             const ValueShape& shape, const PageLevels& levels, const PageOptions& options,
+                             EncodedPage& page);
 
 // ---- the layouts ----
 
@@ -83,11 +85,16 @@ bool EncodeOneValue(const LeafView& view, const ValueShape& shape, const PageLev
 
 // mini_block_page_encoder.cc: false, and the page as it was, if lists are too sparse for it, or values are too large
 // for the chunks of the version.
-arrow::Result<bool> EncodeMiniBlock(const LeafView& view, const ValueShape& shape, const PageLevels& levels,
+arrow::Result<bool> EncodeMiniBlock(const PageLevels& levels, ChunkEncoder& values, const PageOptions& options,
+                                    EncodedPage& page);
+arrow::Result<bool> EncodeMiniBlock(const PageLevels& levels, ChunkEncoder& indices, DictionaryBlock dictionary,
                                     const PageOptions& options, EncodedPage& page);
 
+// True if every item of a list that is not null is null itself; of lists of plain values only.
+bool HasNoItems(const LeafView& view, const ValueShape& shape);
 // full_zip_page_encoder.cc: NotSupported for lists of booleans.
-arrow::Status EncodeFullZipVariable(const LeafView& view, const PageLevels& levels, EncodedPage& page);
+arrow::Status EncodeFullZipVariable(const LeafView& view, const PageLevels& levels, StringValueEncoder& values,
+                                    EncodedPage& page);
 arrow::Status EncodeFullZipFixed(const ValueShape& shape, const LeafPieces& owners, std::span<const LeafView> views,
                                  const PageLevels& levels, EncodedPage& page);
 

@@ -78,10 +78,25 @@ uint64_t StringBytes(const LeafView& view) {
   return bytes;
 }
 
+std::unique_ptr<const FsstEncoder> LearnFsst(const LeafView& view) {
+  return std::make_unique<const FsstEncoder>(TakeSample(view, 0));
+}
+
+void DescribeStrings(const FsstEncoder* fsst, unsigned offset_bytes,
+                     lance::encodings21::CompressiveEncoding& encoding) {
+  lance::encodings21::CompressiveEncoding* strings = &encoding;
+  if (fsst != nullptr) {
+    const auto table = fsst->Table();
+    strings->mutable_fsst()->set_symbol_table(table.data(), table.size());
+    strings = strings->mutable_fsst()->mutable_values();
+  }
+  strings->mutable_variable()->mutable_offsets()->mutable_flat()->set_bits_per_value(offset_bytes * 8);
+}
+
 FsstTrial TryFsst(const LeafView& view, uint64_t string_bytes) {
   FsstTrial trial;
   if (string_bytes < kMinFsstBytes) return trial;
-  trial.encoder = std::make_unique<const FsstEncoder>(TakeSample(view, 0));
+  trial.encoder = LearnFsst(view);
   uint64_t plain = 0;
   uint64_t encoded = 0;
   std::vector<uint8_t> scratch;
@@ -113,7 +128,7 @@ arrow::Result<uint64_t> TryZstdValues(const LeafView& view, uint64_t string_byte
     if (value.empty()) continue;
     if (row != last_row) {
       compressed.clear();
-      ARROW_RETURN_NOT_OK(compressor.Compress(CompressionScheme::kZstd, kStringZstdLevel, value, compressed));
+      ARROW_RETURN_NOT_OK(compressor.Compress(CompressionScheme::kZstd, kDefaultZstdLevel, value, compressed));
       ratio = static_cast<double>(compressed.size()) / static_cast<double>(value.size());
     }
     last_row = row;

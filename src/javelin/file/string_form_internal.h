@@ -15,16 +15,20 @@
 
 #include <arrow/result.h>
 
+#include "lanceproto/encodings_v2_1.pb.h"
+
 #include "javelin/file/fsst_encoder.h"
 #include "javelin/file/leaf_view_internal.h"
 
 namespace javelin::file {
 
 enum class StringForm { kPlain, kFsst, kZstd };
-inline constexpr int kStringZstdLevel = 3;
 
 // Bytes of all values, nulls left out.
 uint64_t StringBytes(const LeafView& view);
+
+// An encoder that has learned from the strings of a page. They must not all be empty.
+std::unique_ptr<const FsstEncoder> LearnFsst(const LeafView& view);
 
 // An encoder for the strings of a page and what it is expected to make of them.
 struct FsstTrial {
@@ -35,6 +39,9 @@ FsstTrial TryFsst(const LeafView& view, uint64_t string_bytes);
 
 // What Zstandard is expected to make of all values, each compressed by itself; 0 if there are no bytes.
 arrow::Result<uint64_t> TryZstdValues(const LeafView& view, uint64_t string_bytes);
+
+// Of offsets and bytes, which are codes of `fsst` if there is one.
+void DescribeStrings(const FsstEncoder* fsst, unsigned offset_bytes, lance::encodings21::CompressiveEncoding& encoding);
 
 // What a page takes in each form; 0 = the form was not tried.
 struct StringSizes {

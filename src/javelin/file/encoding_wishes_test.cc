@@ -1,0 +1,276 @@
+// What the metadata of a field asks of its encodings: how it is read, and the pages that come of it.
+#include <gmock/gmock.h>
+
+#include "javelin/file/file_test_support.h"
+#include "javelin/file/page_encoder_internal.h"
+
+namespace javelin::file {
+namespace {
+
+using namespace testing;
+
+using Metadata = std::map<std::string, std::string>;
+using Codec = EncodingWishes::Codec;
+
+Metadata Wish(const std::string& name, const std::string& value) { return {{"lance-encoding:" + name, value}}; }
+
+TEST(EncodingWishes, NothingIsAskedByDefault) {
+  const EncodingWishes wishes = WishesOf({{"other", "zstd"}, {"lance-encoding:later", "zstd"}}).ValueOrDie();
+  EXPECT_FALSE(wishes.codec || wishes.level || wishes.structure || wishes.chunk_bytes || wishes.dictionary_level);
+  EXPECT_FALSE(wishes.compression());
+  EXPECT_EQ(wishes.split, EncodingWishes::Switch::kAuto);
+}
+
+TEST(EncodingWishes, ValuesThatTheReleasedWriterRefusesAreRefused) {
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, std::string>>{{"compression", "ZSTD"},
+                                                        {"compression", ""},
+                                                        {"compression", "snappy"},
+                                                        {"structural-encoding", "sparse"},
+                                                        {"structural-encoding", ""},
+                                                        {"dict-size-ratio", "0"},
+                                                        {"dict-size-ratio", "1.5"},
+                                                        {"dict-size-ratio", "nan"},
+                                                        {"dict-max-size", "-1"},
+                                                        {"dict-max-size", "many"},
+                                                        {"dict-values-compression", "fsst"},
+                                                        {"dict-values-compression", "none "}}) {
+    EXPECT_KIND(WishesOf(Wish(name, value)).status(), ErrorKind::kInvalidInput, "'lance-encoding:" + name + "'");
+  }
+}
+
+TEST(EncodingWishes, ValuesThatItIgnoresAreIgnored) {
+  Metadata metadata;
+  for (const char* name : {"compression-level", "bss", "rle-threshold", "minichunk-size", "dict-divisor",
+                           "dict-size-ratio", "dict-values-compression-level"}) {
+    metadata.merge(Wish(name, "5 or so"));
+  }
+  const EncodingWishes wishes = WishesOf(metadata).ValueOrDie();
+  EXPECT_FALSE(wishes.level || wishes.chunk_bytes || wishes.dictionary_level);
+  EXPECT_EQ(wishes.split, EncodingWishes::Switch::kAuto);
+  EXPECT_EQ(wishes.max_run_share, EncodingWishes().max_run_share);
+  EXPECT_EQ(wishes.dictionary_divisor, EncodingWishes().dictionary_divisor);
+  EXPECT_EQ(wishes.dictionary_ratio, EncodingWishes().dictionary_ratio);
+}
+
+// A column of a file with wishes; its values must come back whole and in part.
+class WishedPages : public ::testing::Test {
+ protected:
+  static constexpr int64_t kRows = 5000;
+
+  pb::PageLayout LayoutOf(const std::shared_ptr<arrow::Array>& array, const Metadata& metadata,
+                          FileVersion version = {2, 2}) {
+    const auto field = arrow::field("c", array->type())
+                           ->WithMetadata(arrow::KeyValueMetadata::Make(
+                               [&] {
+                                 std::vector<std::string> keys;
+                                 for (const auto& [key, value] : metadata) keys.push_back(key);
+                                 return keys;
+                               }(),
+                               [&] {
+                                 std::vector<std::string> values;
+                                 for (const auto& [key, value] : metadata) values.push_back(value);
+                                 return values;
+                               }()));
+    const auto batch = arrow::RecordBatch::Make(arrow::schema({field}), array->length(), {array});
+    const WrittenFile file = WriteFile(resources_, {batch}).ValueOrDie();
+    auto reader = DataFileReader::Open(resources_, StoreOf(file.bytes), "f.lance").ValueOrDie();
+    const auto rows = static_cast<uint64_t>(array->length());
+    const ColumnOfField columns = reader->DefaultColumns();
+    EXPECT_TRUE(reader->Read(file.schema, columns, 0, rows).ValueOrDie()->Equals(*batch));
+    EXPECT_TRUE(reader->Read(file.schema, columns, rows / 3, rows / 2)
+                    .ValueOrDie()
+                    ->Equals(*batch->Slice(array->length() / 3, array->length() / 2)));
+    PageOptions options{.version = version, .pool = resources_.pool};
+    options.wishes = WishesOf(metadata).ValueOrDie();
+    EncodedPage page = EncodePage(ShapeOf(*array->type()).ValueOrDie(), {array->data()}, options).ValueOrDie();
+    bytes_ = 0;
+    for (const EncodedBuffer& buffer : page.buffers) bytes_ += buffer.size();
+    chunks_ = page.buffers.empty() ? 0 : page.buffers[0].size() / (version < FileVersion{2, 2} ? 2 : 4);
+    return page.layout;
+  }
+  pb::CompressiveEncoding ValuesOf(const std::shared_ptr<arrow::Array>& array, const Metadata& metadata) {
+    const pb::PageLayout layout = LayoutOf(array, metadata);
+    return layout.has_mini_block_layout() ? layout.mini_block_layout().value_compression()
+                                          : layout.full_zip_layout().value_compression();
+  }
+
+  template <typename Type, typename Make>
+  std::shared_ptr<arrow::Array> Column(const Make& make, int64_t rows = kRows) {
+    typename arrow::TypeTraits<Type>::BuilderType builder;
+    for (int64_t i = 0; i < rows; ++i) {
+      if (i % 11 == 5) {
+        EXPECT_TRUE(builder.AppendNull().ok());
+      } else {
+        EXPECT_TRUE(builder.Append(make(i)).ok());
+      }
+    }
+    return builder.Finish().ValueOrDie();
+  }
+  std::shared_ptr<arrow::Array> Counter() {
+    return Column<arrow::Int64Type>([](int64_t i) { return i + 1'000'000; });
+  }
+  std::shared_ptr<arrow::Array> Runs() {
+    return Column<arrow::Int32Type>([](int64_t i) { return static_cast<int32_t>(i / 20 * 7919 % 251); });
+  }
+  std::shared_ptr<arrow::Array> Text(int repeat = 1) {
+    return Column<arrow::StringType>([&](int64_t i) {
+      std::string text = fmt::format("line {} of", i * 7919 % 10007);
+      for (int word = 0; word < 4 * repeat; ++word)
+        text += fmt::format(" {} {}", random_() % 7, std::array{"lorem", "ipsum", "dolor"}[random_() % 3]);
+      return text;
+    });
+  }
+  std::shared_ptr<arrow::Array> Names(int64_t different) {
+    return Column<arrow::StringType>([&](int64_t i) { return fmt::format("name {}", i * 7919 % different); });
+  }
+
+  Resources resources_ = TestResources();
+  std::mt19937_64 random_{20260101};
+  uint64_t bytes_ = 0;   // of the last page
+  uint64_t chunks_ = 0;  // of the last page
+};
+
+TEST_F(WishedPages, CompressionOfNumbers) {
+  EXPECT_TRUE(ValuesOf(Counter(), Wish("compression", "none")).has_flat());
+  for (const auto& [name, scheme] : {std::pair{"lz4", pb::LZ4}, std::pair{"zstd", pb::ZSTD}}) {
+    const auto values = ValuesOf(Counter(), Wish("compression", name));
+    EXPECT_EQ(values.general().compression().scheme(), scheme);
+    EXPECT_TRUE(values.general().values().has_byte_stream_split()) << values.ShortDebugString();
+  }
+  // What does not get smaller stays as it is.
+  const auto noise = RandomColumns(1).Make(arrow::int64(), kRows, 0, Spread::kAny);
+  EXPECT_TRUE(ValuesOf(noise, Wish("compression", "lz4")).has_flat());
+  // Symbol tables are for strings.
+  EXPECT_EQ(ValuesOf(Counter(), Wish("compression", "fsst")).compression_case(),
+            ValuesOf(Counter(), {}).compression_case());
+}
+
+TEST_F(WishedPages, CompressionOfStrings) {
+  EXPECT_TRUE(ValuesOf(Text(), Wish("compression", "none")).has_variable());
+  EXPECT_TRUE(ValuesOf(Text(), Wish("compression", "fsst")).has_fsst());
+  for (const auto& [name, scheme] : {std::pair{"lz4", pb::LZ4}, std::pair{"zstd", pb::ZSTD}}) {
+    const auto values = ValuesOf(Text(), Wish("compression", name));
+    EXPECT_EQ(values.general().compression().scheme(), scheme);
+    EXPECT_TRUE(values.general().values().has_variable());
+  }
+  // A few strings would not get a symbol table otherwise.
+  const auto few = Column<arrow::StringType>([](int64_t i) { return fmt::format("abc {} abc", i); }, 30);
+  EXPECT_TRUE(ValuesOf(few, {}).has_variable());
+  EXPECT_TRUE(ValuesOf(few, Wish("compression", "fsst")).has_fsst());
+}
+
+TEST_F(WishedPages, CompressionOfLargeStrings) {
+  const auto text = Text(10);
+  EXPECT_TRUE(ValuesOf(text, Wish("compression", "none")).has_variable());
+  EXPECT_TRUE(ValuesOf(text, Wish("compression", "fsst")).has_fsst());
+  for (const auto& [name, scheme] : {std::pair{"lz4", pb::LZ4}, std::pair{"zstd", pb::ZSTD}})
+    EXPECT_EQ(ValuesOf(text, Wish("compression", name)).general().compression().scheme(), scheme);
+}
+
+TEST_F(WishedPages, LevelOfZstandard) {
+  Metadata metadata = Wish("compression", "zstd");
+  EXPECT_FALSE(ValuesOf(Text(), metadata).general().compression().has_level());
+  metadata.merge(Wish("compression-level", "19"));
+  const auto text = Text();
+  EXPECT_EQ(ValuesOf(text, metadata).general().compression().level(), 19);
+  const uint64_t small = bytes_;
+  metadata["lance-encoding:compression-level"] = "-5";
+  EXPECT_EQ(ValuesOf(text, metadata).general().compression().level(), -5);
+  EXPECT_LT(small, bytes_);
+}
+
+TEST_F(WishedPages, Structure) {
+  for (const auto& array : {Counter(), Text(), Runs()}) {
+    EXPECT_TRUE(LayoutOf(array, Wish("structural-encoding", "FullZip")).has_full_zip_layout());
+    EXPECT_TRUE(LayoutOf(array, Wish("structural-encoding", "miniblock")).has_mini_block_layout());
+  }
+  EXPECT_TRUE(LayoutOf(Text(10), {}).has_full_zip_layout());
+  EXPECT_TRUE(LayoutOf(Text(10), Wish("structural-encoding", "miniblock")).has_mini_block_layout());
+  const auto bits = Column<arrow::BooleanType>([](int64_t i) { return i % 3 == 0; });
+  EXPECT_TRUE(LayoutOf(bits, Wish("structural-encoding", "fullzip")).has_full_zip_layout());
+  // A dictionary lies in chunks, whatever is wished.
+  EXPECT_TRUE(LayoutOf(Names(7), Wish("structural-encoding", "fullzip")).has_mini_block_layout());
+  const auto wide = RandomColumns(1).Make(arrow::fixed_size_list(arrow::int32(), 64), 300, 0.1, Spread::kAny);
+  EXPECT_TRUE(LayoutOf(wide, {}).has_full_zip_layout());
+  EXPECT_TRUE(LayoutOf(wide, Wish("structural-encoding", "miniblock")).has_mini_block_layout());
+  const auto narrow = RandomColumns(1).Make(arrow::fixed_size_list(arrow::int32(), 3), 300, 0.1, Spread::kAny);
+  EXPECT_TRUE(LayoutOf(narrow, Wish("structural-encoding", "fullzip")).has_full_zip_layout());
+  const auto flags = RandomColumns(1).Make(arrow::fixed_size_list(arrow::boolean(), 5), 300, 0.1, Spread::kAny);
+  EXPECT_TRUE(LayoutOf(flags, Wish("structural-encoding", "fullzip")).has_mini_block_layout());
+}
+
+TEST_F(WishedPages, StreamsOfBytes) {
+  EXPECT_TRUE(ValuesOf(Counter(), {}).general().values().has_byte_stream_split());
+  EXPECT_TRUE(ValuesOf(Counter(), Wish("bss", "off")).has_inline_bitpacking());
+  Metadata metadata = Wish("compression", "zstd");
+  const auto real = Column<arrow::DoubleType>([](int64_t i) { return static_cast<double>(i % 1000) * 0.001 + 1; });
+  metadata.merge(Wish("bss", "off"));
+  EXPECT_FALSE(ValuesOf(real, metadata).general().values().has_byte_stream_split());
+  metadata["lance-encoding:bss"] = "ON";
+  EXPECT_TRUE(ValuesOf(Counter(), metadata).general().values().has_byte_stream_split());
+}
+
+TEST_F(WishedPages, Runs) {
+  EXPECT_TRUE(ValuesOf(Runs(), {}).has_rle());
+  EXPECT_TRUE(ValuesOf(Runs(), Wish("rle-threshold", "0.1")).has_rle());
+  EXPECT_FALSE(ValuesOf(Runs(), Wish("rle-threshold", "0.01")).has_rle());
+  EXPECT_FALSE(ValuesOf(Runs(), Wish("rle-threshold", "0")).has_rle());
+}
+
+TEST_F(WishedPages, SizeOfChunks) {
+  const auto text = Text();
+  LayoutOf(text, {});
+  const uint64_t usual = chunks_;
+  LayoutOf(text, Wish("minichunk-size", "1024"));
+  EXPECT_NEAR(static_cast<double>(chunks_), static_cast<double>(usual) * 8, 1);
+  LayoutOf(text, Wish("minichunk-size", "0"));
+  EXPECT_EQ(chunks_, static_cast<uint64_t>(kRows) / 2);
+  LayoutOf(text, Wish("minichunk-size", "1000000000"));
+  EXPECT_EQ(chunks_, 2u);
+  // More than the chunks of 2.1 hold.
+  LayoutOf(text, {}, {2, 1});
+  const uint64_t usual_of_2_1 = chunks_;
+  LayoutOf(text, Wish("minichunk-size", "32768"), {2, 1});
+  EXPECT_EQ(chunks_, usual_of_2_1);
+}
+
+TEST_F(WishedPages, Dictionaries) {
+  auto items = [&](const Metadata& metadata) {
+    return LayoutOf(Names(100), metadata).mini_block_layout().num_dictionary_items();
+  };
+  EXPECT_EQ(items({}), 100u);
+  EXPECT_EQ(items(Wish("dict-divisor", "50")), 100u);
+  EXPECT_EQ(items(Wish("dict-divisor", "51")), 0u);
+  EXPECT_EQ(items(Wish("dict-divisor", "0")), 100u);
+  EXPECT_EQ(items(Wish("dict-size-ratio", "0.01")), 0u);
+  EXPECT_EQ(items(Wish("dict-max-size", "600")), 0u);
+  EXPECT_EQ(items(Wish("dict-max-size", "700")), 100u);
+}
+
+TEST_F(WishedPages, ValuesOfDictionaries) {
+  auto dictionary = [&](const Metadata& metadata) {
+    return LayoutOf(Names(100), metadata).mini_block_layout().dictionary();
+  };
+  EXPECT_EQ(dictionary({}).general().compression().scheme(), pb::LZ4);
+  EXPECT_TRUE(dictionary(Wish("dict-values-compression", "none")).has_variable());
+  Metadata metadata = Wish("dict-values-compression", "zstd");
+  EXPECT_EQ(dictionary(metadata).general().compression().scheme(), pb::ZSTD);
+  metadata.merge(Wish("dict-values-compression-level", "19"));
+  EXPECT_EQ(dictionary(metadata).general().compression().level(), 19);
+}
+
+TEST_F(WishedPages, WishesOfTheLeafCount) {
+  const auto item = arrow::field("item", arrow::int64())
+                        ->WithMetadata(arrow::KeyValueMetadata::Make({"lance-encoding:compression"}, {"sometimes"}));
+  auto batch = arrow::RecordBatch::MakeEmpty(arrow::schema({arrow::field("c", arrow::list(item))})).ValueOrDie();
+  EXPECT_KIND(WriteFile(resources_, {batch}).status(), ErrorKind::kInvalidInput, "'c.item'");
+  // What is asked of the list itself is not looked at.
+  const auto around = arrow::field("c", arrow::list(arrow::int64()))
+                          ->WithMetadata(arrow::KeyValueMetadata::Make({"lance-encoding:compression"}, {"sometimes"}));
+  batch = arrow::RecordBatch::MakeEmpty(arrow::schema({around})).ValueOrDie();
+  EXPECT_TRUE(WriteFile(resources_, {batch}).ok());
+}
+
+}  // namespace
+}  // namespace javelin::file
