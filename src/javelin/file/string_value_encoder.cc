@@ -17,8 +17,11 @@ arrow::Status StringValueEncoder::Choose(const LeafView& view, const EncodingWis
   const uint64_t length_bytes = view.length * view.offset_bytes;
   total_bytes_ = string_bytes + length_bytes;
   if (wishes.codec == EncodingWishes::Codec::kNone || string_bytes == 0) return arrow::Status::OK();
-  scheme_ = wishes.compression();
-  if (scheme_) return arrow::Status::OK();
+  if (wishes.compression()) {
+    // The released writer does not use LZ4 here, and its reader fails at a null among such values.
+    scheme_ = CompressionScheme::kZstd;
+    return arrow::Status::OK();
+  }
   if (wishes.codec == EncodingWishes::Codec::kFsst) {
     fsst_ = LearnFsst(view);
     return arrow::Status::OK();
