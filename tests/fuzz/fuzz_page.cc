@@ -5,7 +5,7 @@
 #include "lanceproto/file.pb.h"
 
 #include "fuzz_support.h"
-#include "javelin/file/crafted_page.h"
+#include "javelin/file/crafted_page_internal.h"
 #include "javelin/file/schema.h"
 
 using namespace javelin;

@@ -5,7 +5,7 @@
 #include "lanceproto/encodings_v2_0.pb.h"
 #include "lanceproto/encodings_v2_1.pb.h"
 
-#include "javelin/file/crafted_page.h"
+#include "javelin/file/crafted_page_internal.h"
 #include "javelin/file/file_test_support.h"
 
 namespace javelin::file {

@@ -7,7 +7,7 @@
 #include "lanceproto/encodings_v2_1.pb.h"
 
 #include "javelin/file/blob_field.h"
-#include "javelin/file/crafted_page.h"
+#include "javelin/file/crafted_page_internal.h"
 #include "javelin/file/file_test_support.h"
 #include "javelin/file/schema_internal.h"
 
