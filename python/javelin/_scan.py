@@ -61,7 +61,8 @@ class LanceScanner:
     :meth:`FreshView.scan`."""
 
     def __init__(self, core: Any, columns: Optional[List[str]], limit: Optional[int], offset: Optional[int],
-                 batch_size: Optional[int], with_row_id: bool, with_row_address: bool, blob_handling: Optional[str] = None) -> None:
+                 batch_size: Optional[int], with_row_id: bool, with_row_address: bool, blob_handling: Optional[str] = None,
+                 batch_size_bytes: Optional[int] = None) -> None:
         self._core = core
         self._bytes_of_blobs = wants_bytes_of_blobs(blob_handling)
         self._limit = _arguments.optional_whole_number("limit", limit)
@@ -71,6 +72,7 @@ class LanceScanner:
             limit=self._limit,
             offset=self._offset,
             batch_rows=_arguments.optional_whole_number("batch_size", batch_size, least=1),
+            batch_bytes=_arguments.optional_whole_number("batch_size_bytes", batch_size_bytes, least=1),
             with_row_id=_arguments.optional_flag("with_row_id", with_row_id),
             with_row_address=_arguments.optional_flag("with_row_address", with_row_address),
         )

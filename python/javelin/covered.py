@@ -7,7 +7,7 @@ package itself and against the released one.
 from types import MappingProxyType
 from typing import Mapping, Tuple
 
-_SCAN = ("columns", "limit", "offset", "batch_size", "with_row_id", "with_row_address")
+_SCAN = ("columns", "limit", "offset", "batch_size", "batch_size_bytes", "with_row_id", "with_row_address")
 _BLOBS = ("blob_handling",)
 _WRITER = (
     "durable_write",

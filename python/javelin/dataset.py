@@ -226,6 +226,7 @@ class LanceDataset:
         limit: Optional[int] = None,
         offset: Optional[int] = None,
         batch_size: Optional[int] = None,
+        batch_size_bytes: Optional[int] = None,
         with_row_id: bool = False,
         with_row_address: bool = False,
         blob_handling: Optional[str] = None,
@@ -240,13 +241,16 @@ class LanceDataset:
             Rows to return at most; rows to leave out first.
         batch_size : int, optional
             Rows of a batch at most.
+        batch_size_bytes : int, optional
+            Bytes that a batch takes in memory at most, about (at least one row); 16 MiB by default.
         with_row_id, with_row_address : bool
             Add ``_rowid`` / ``_rowaddr`` (uint64) as last columns.
         blob_handling : str, optional
             What blob columns are read as: ``"blobs_descriptions"`` (the default) is where each value lies, a struct that costs no
             more to read than two numbers; ``"all_binary"`` is the bytes, of all rows of a batch at once.
         """
-        return LanceScanner(self._core, columns, limit, offset, batch_size, with_row_id, with_row_address, blob_handling)
+        return LanceScanner(self._core, columns, limit, offset, batch_size, with_row_id, with_row_address, blob_handling,
+                            batch_size_bytes)
 
     def to_table(
         self,
@@ -255,13 +259,15 @@ class LanceDataset:
         limit: Optional[int] = None,
         offset: Optional[int] = None,
         batch_size: Optional[int] = None,
+        batch_size_bytes: Optional[int] = None,
         with_row_id: bool = False,
         with_row_address: bool = False,
         blob_handling: Optional[str] = None,
     ) -> pa.Table:
         """Rows in order of fragment and position, in memory. Arguments: :meth:`scanner`."""
-        return self.scanner(columns, limit=limit, offset=offset, batch_size=batch_size, with_row_id=with_row_id,
-                            with_row_address=with_row_address, blob_handling=blob_handling).to_table()
+        return self.scanner(columns, limit=limit, offset=offset, batch_size=batch_size,
+                            batch_size_bytes=batch_size_bytes, with_row_id=with_row_id, with_row_address=with_row_address,
+                            blob_handling=blob_handling).to_table()
 
     def to_batches(
         self,
@@ -270,13 +276,15 @@ class LanceDataset:
         limit: Optional[int] = None,
         offset: Optional[int] = None,
         batch_size: Optional[int] = None,
+        batch_size_bytes: Optional[int] = None,
         with_row_id: bool = False,
         with_row_address: bool = False,
         blob_handling: Optional[str] = None,
     ) -> Iterator[pa.RecordBatch]:
         """The same as :meth:`to_table`, batch by batch. Arguments: :meth:`scanner`."""
-        return self.scanner(columns, limit=limit, offset=offset, batch_size=batch_size, with_row_id=with_row_id,
-                            with_row_address=with_row_address, blob_handling=blob_handling).to_batches()
+        return self.scanner(columns, limit=limit, offset=offset, batch_size=batch_size,
+                            batch_size_bytes=batch_size_bytes, with_row_id=with_row_id, with_row_address=with_row_address,
+                            blob_handling=blob_handling).to_batches()
 
     def to_pandas(
         self,
@@ -285,12 +293,14 @@ class LanceDataset:
         limit: Optional[int] = None,
         offset: Optional[int] = None,
         batch_size: Optional[int] = None,
+        batch_size_bytes: Optional[int] = None,
         with_row_id: bool = False,
         with_row_address: bool = False,
         **kwargs: Any,
     ) -> Any:
         """Rows as a ``pandas.DataFrame``. Arguments: :meth:`scanner`; others go to :meth:`pyarrow.Table.to_pandas`."""
-        return self.scanner(columns, limit=limit, offset=offset, batch_size=batch_size, with_row_id=with_row_id,
+        return self.scanner(columns, limit=limit, offset=offset, batch_size=batch_size,
+                            batch_size_bytes=batch_size_bytes, with_row_id=with_row_id,
                             with_row_address=with_row_address).to_pandas(**kwargs)
 
     def head(self, num_rows: int, **kwargs: Any) -> pa.Table:

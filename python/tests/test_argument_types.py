@@ -32,7 +32,7 @@ WRITER = {
     "enable_memtable": NO_FLAG,
 }
 SCAN = {"columns": NO_NAMES, "limit": NO_INT, "offset": NO_INT, "batch_size": NO_INT}
-SCAN_OF_TABLE = {**SCAN, "with_row_id": NO_FLAG, "with_row_address": NO_FLAG, "blob_handling": NO_TEXT}
+SCAN_OF_TABLE = {**SCAN, "batch_size_bytes": NO_INT, "with_row_id": NO_FLAG, "with_row_address": NO_FLAG, "blob_handling": NO_TEXT}
 
 #: By call: every argument that is a number, a bool, a text or a list of names, with values that are none.
 CALLS = {

@@ -73,6 +73,11 @@ def test_batches(plain):
     assert pa.Table.from_batches(batches) == rows(range(10))
 
 
+def test_batches_of_so_many_bytes(plain):
+    assert [batch.num_rows for batch in plain.to_batches(batch_size_bytes=1)] == [1] * 10
+    assert plain.to_table(batch_size_bytes=1) == rows(range(10))
+
+
 def test_scanner(plain):
     scanner = plain.scanner(["text"], limit=4, offset=1)
     assert scanner.projected_schema == pa.schema([SCHEMA.field("text")])

@@ -44,10 +44,16 @@ class ThreadEvent final : public EventState {
   std::atomic<bool> set_{false};  // written under mutex_
 };
 
+// Asking for it opens a file of the system: once in a process, for runtimes are made more often.
+int NumCores() {
+  static const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return cores;
+}
+
 class ThreadRuntime final : public Runtime {
  public:
   explicit ThreadRuntime(const ThreadRuntimeOptions& options)
-      : cpu_threads_(options.cpu_threads > 0 ? options.cpu_threads : std::max(1u, std::thread::hardware_concurrency())),
+      : cpu_threads_(options.cpu_threads > 0 ? options.cpu_threads : NumCores()),
         group_(std::make_shared<ThreadGroup>()),
         io_(std::make_shared<ThreadPool>(group_, "javelin-io", std::max(1, options.max_io_threads), options.idle_life)),
         cpu_(std::make_shared<ThreadPool>(group_, "javelin-cpu", cpu_threads_, options.idle_life)),

@@ -1,5 +1,5 @@
 // The columns of data files of version 2.0 on their way to pages: every field is one, not only leaves (docs/format.md,
-// "Files of 2.0").
+// "Version 2.0").
 #pragma once
 
 #include <memory>
