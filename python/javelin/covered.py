@@ -7,7 +7,7 @@ package itself and against the released one.
 from types import MappingProxyType
 from typing import Mapping, Tuple
 
-_SCAN = ("columns", "limit", "offset", "batch_size", "batch_size_bytes", "with_row_id", "with_row_address")
+_SCAN = ("columns", "limit", "offset", "batch_size", "with_row_id", "with_row_address")
 _BLOBS = ("blob_handling",)
 _WRITER = (
     "durable_write",
@@ -47,9 +47,9 @@ COVERED: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         "LanceDataset.lance_schema": (),
         "LanceDataset.data_storage_version": (),
         "LanceDataset.session": (),
-        "LanceDataset.scanner": _SCAN + _BLOBS,
-        "LanceDataset.to_table": _SCAN + _BLOBS,
-        "LanceDataset.to_batches": _SCAN + _BLOBS,
+        "LanceDataset.scanner": _SCAN + ("batch_size_bytes",) + _BLOBS,
+        "LanceDataset.to_table": _SCAN + ("batch_size_bytes",) + _BLOBS,
+        "LanceDataset.to_batches": _SCAN + ("batch_size_bytes",) + _BLOBS,
         "LanceDataset.to_pandas": _SCAN + ("kwargs",),
         "LanceDataset.head": ("num_rows", "kwargs"),
         "LanceDataset.take": ("indices", "columns"),

@@ -293,14 +293,12 @@ class LanceDataset:
         limit: Optional[int] = None,
         offset: Optional[int] = None,
         batch_size: Optional[int] = None,
-        batch_size_bytes: Optional[int] = None,
         with_row_id: bool = False,
         with_row_address: bool = False,
         **kwargs: Any,
     ) -> Any:
         """Rows as a ``pandas.DataFrame``. Arguments: :meth:`scanner`; others go to :meth:`pyarrow.Table.to_pandas`."""
-        return self.scanner(columns, limit=limit, offset=offset, batch_size=batch_size,
-                            batch_size_bytes=batch_size_bytes, with_row_id=with_row_id,
+        return self.scanner(columns, limit=limit, offset=offset, batch_size=batch_size, with_row_id=with_row_id,
                             with_row_address=with_row_address).to_pandas(**kwargs)
 
     def head(self, num_rows: int, **kwargs: Any) -> pa.Table:

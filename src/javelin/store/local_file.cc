@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -81,19 +80,9 @@ arrow::Result<OpenedFile> OpenForReading(const std::string& path) {
   return opened;
 }
 
-// Memory that is written for the first time costs as much as the copying itself where the system hands it out in small
-// pages: what is large is asked for in large ones. Only advice; whether it is taken changes nothing but time.
-arrow::Result<std::unique_ptr<arrow::Buffer>> AllocateForReading(uint64_t length, arrow::MemoryPool* pool) {
-  constexpr uint64_t kHugePage = 2 << 20;
-  if (length < kHugePage) return arrow::AllocateBuffer(length, pool);
-  ARROW_ASSIGN_OR_RAISE(auto buffer, arrow::AllocateBuffer(length, kHugePage, pool));
-  ::madvise(buffer->mutable_data(), length / kHugePage * kHugePage, MADV_HUGEPAGE);
-  return buffer;
-}
-
 arrow::Result<BufferPtr> ReadAt(const File& file, const std::string& path, uint64_t offset, uint64_t length,
                                 arrow::MemoryPool* pool) {
-  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<arrow::Buffer> buffer, AllocateForReading(length, pool));
+  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<arrow::Buffer> buffer, arrow::AllocateBuffer(static_cast<int64_t>(length), pool));
   uint64_t done = 0;
   while (done < length) {
     const ssize_t count = ::pread(file.get(), buffer->mutable_data() + done, length - done, offset + done);
