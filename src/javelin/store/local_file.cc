@@ -82,7 +82,8 @@ arrow::Result<OpenedFile> OpenForReading(const std::string& path) {
 
 arrow::Result<BufferPtr> ReadAt(const File& file, const std::string& path, uint64_t offset, uint64_t length,
                                 arrow::MemoryPool* pool) {
-  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<arrow::Buffer> buffer, arrow::AllocateBuffer(static_cast<int64_t>(length), pool));
+  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<arrow::Buffer> buffer,
+                        arrow::AllocateBuffer(static_cast<int64_t>(length), pool));
   uint64_t done = 0;
   while (done < length) {
     const ssize_t count = ::pread(file.get(), buffer->mutable_data() + done, length - done, offset + done);
