@@ -47,9 +47,10 @@ class _BlobReader:
 
 
 def batches_of(reader: Any) -> Iterator[pa.RecordBatch]:
-    """The batches of a reader of the extension; failures keep their class. Each batch is waited for without the GIL."""
-    while (batch := reader.read_next()) is not None:
-        yield pa.record_batch(batch)
+    """The batches of a reader of the extension; failures keep their class. Each batch is waited for without the GIL.
+
+    Not a generator, which would end after a failure as if all rows had come: asked again, it fails again."""
+    return map(pa.record_batch, iter(reader.read_next, None))
 
 
 def table_of(reader: Any) -> pa.Table:

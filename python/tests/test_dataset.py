@@ -78,6 +78,15 @@ def test_batches_of_so_many_bytes(plain):
     assert plain.to_table(batch_size_bytes=1) == rows(range(10))
 
 
+def test_a_scan_that_failed_does_not_end_as_if_all_rows_had_come(plain, uri):
+    max(pathlib.Path(uri, "data").iterdir(), key=lambda file: file.stat().st_mtime_ns).unlink()  # has the last rows
+    batches = javelin.dataset(uri).to_batches(["id"], batch_size=4)
+    assert [next(batches)["id"].to_pylist() for _ in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    for _ in range(3):
+        with pytest.raises(errors.NotFound):
+            next(batches)
+
+
 def test_scanner(plain):
     scanner = plain.scanner(["text"], limit=4, offset=1)
     assert scanner.projected_schema == pa.schema([SCHEMA.field("text")])

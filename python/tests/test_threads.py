@@ -157,7 +157,7 @@ def test_one_append_wakes_the_loop_once(table, uri, shard, monkeypatch):
     wakes = []
     wake = _wake.Waker._wake
     monkeypatch.setattr(_wake.Waker, "_wake", lambda self: (wakes.append(1), wake(self)))
-    with table.mem_wal_writer(shard, max_wal_flush_interval_ms=100) as writer:
+    with table.mem_wal_writer(shard, max_wal_flush_interval_ms=1000) as writer:
 
         async def main():
             tickets = [writer.put(rows([100 + number]), wait=False) for number in range(200)]
