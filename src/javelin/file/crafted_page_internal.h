@@ -20,6 +20,26 @@ struct CraftedPage {
   uint64_t num_rows = 0;
 };
 
+// Gives the scan what it wants of the bytes of a file; how many rounds that took. An error if it asks past the end.
+inline arrow::Result<int> SupplyFrom(const std::string& file, PageScan& scan, arrow::MemoryPool* pool) {
+  for (int round = 0; round <= PageScan::kMaxRounds; ++round) {
+    ARROW_ASSIGN_OR_RAISE(const std::vector<ByteRange> ranges, scan.Wanted());
+    if (ranges.empty()) return round;
+    std::vector<BufferPtr> answers;
+    for (const ByteRange& range : ranges) {
+      if (range.offset > file.size() || range.length > file.size() - range.offset)
+        return Internal("a page asks for bytes {}+{} of {}", range.offset, range.length, file.size());
+      // Each in memory of its own, so that a sanitizer sees what lies beside it.
+      ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> bytes,
+                            arrow::AllocateBuffer(static_cast<int64_t>(range.length), pool));
+      if (range.length > 0) std::memcpy(bytes->mutable_data(), file.data() + range.offset, range.length);
+      answers.push_back(std::move(bytes));
+    }
+    ARROW_RETURN_NOT_OK(scan.Supply(std::move(answers)));
+  }
+  return Internal("a page asks for bytes without end");
+}
+
 // Reads rows of it as the column of a field with one leaf. As the reader of files does it, but for the store.
 inline arrow::Result<std::shared_ptr<arrow::Array>> ReadCraftedPage(const Resources& resources, const CraftedPage& page,
                                                                     const Field& field, std::vector<Slice> rows) {
@@ -40,22 +60,7 @@ inline arrow::Result<std::shared_ptr<arrow::Array>> ReadCraftedPage(const Resour
                         MakePageReader({metadata, page.version, leaf.shape, leaf.layers, environment}));
   const uint64_t count = TotalCount(rows);
   const auto scan = reader->Scan(std::move(rows));
-  for (int round = 0;; ++round) {
-    ARROW_ASSIGN_OR_RAISE(const std::vector<ByteRange> ranges, scan->Wanted());
-    if (ranges.empty()) break;
-    if (round > PageScan::kMaxRounds) return Internal("a page asks for bytes without end");
-    std::vector<BufferPtr> answers;
-    for (const ByteRange& range : ranges) {
-      if (range.offset > file.size() || range.length > file.size() - range.offset)
-        return Internal("a page asks for bytes {}+{} of {}", range.offset, range.length, file.size());
-      // Each in memory of its own, so that a sanitizer sees what lies beside it.
-      ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> bytes,
-                            arrow::AllocateBuffer(static_cast<int64_t>(range.length), resources.pool));
-      if (range.length > 0) std::memcpy(bytes->mutable_data(), file.data() + range.offset, range.length);
-      answers.push_back(std::move(bytes));
-    }
-    ARROW_RETURN_NOT_OK(scan->Supply(std::move(answers)));
-  }
+  ARROW_RETURN_NOT_OK(SupplyFrom(file, *scan, resources.pool).status());
   SinkMemory memory(resources.pool, resources.memory.get());
   std::vector<std::unique_ptr<LeafSink>> sinks;
   sinks.push_back(std::make_unique<LeafSink>(leaf.shape, leaf.layers, memory, count));

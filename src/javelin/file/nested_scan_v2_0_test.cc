@@ -6,6 +6,7 @@
 
 #include "lanceproto/encodings_v2_0.pb.h"
 
+#include "javelin/file/crafted_page_internal.h"
 #include "javelin/file/file_test_support.h"
 #include "javelin/file/nested_array_internal.h"
 #include "javelin/file/nested_scan_v2_0_internal.h"
@@ -70,18 +71,7 @@ class NestedV20Test : public ::testing::Test {
     };
     if (rows.empty()) rows = {{0, num_rows}};
     ARROW_ASSIGN_OR_RAISE(auto scan, ScanNested20(std::move(nested), rows, num_rows));
-    rounds_ = 0;
-    while (true) {
-      ARROW_ASSIGN_OR_RAISE(std::vector<ByteRange> ranges, scan->Wanted());
-      if (ranges.empty()) break;
-      ++rounds_;
-      std::vector<BufferPtr> answers;
-      for (const ByteRange& range : ranges) {
-        EXPECT_LE(range.end(), bytes_.size());
-        answers.push_back(arrow::Buffer::FromString(bytes_.substr(range.offset, range.length)));
-      }
-      ARROW_RETURN_NOT_OK(scan->Supply(std::move(answers)));
-    }
+    ARROW_ASSIGN_OR_RAISE(rounds_, SupplyFrom(bytes_, *scan, resources_.pool));
     SinkMemory memory(resources_.pool, resources_.memory.get());
     std::vector<std::unique_ptr<LeafSink>> sinks;
     sinks.push_back(std::make_unique<LeafSink>(leaf.shape, leaf.layers, memory, TotalCount(rows)));

@@ -5,6 +5,7 @@
 #include "lanceproto/encodings_v2_1.pb.h"
 
 #include "javelin/file/container_writer_internal.h"
+#include "javelin/file/crafted_page_internal.h"
 #include "javelin/file/file_test_support.h"
 #include "javelin/file/fsst.h"
 #include "javelin/file/page_encoder_internal.h"
@@ -54,14 +55,7 @@ class PageTest : public ::testing::Test {
     ARROW_ASSIGN_OR_RAISE(auto reader, MakePageReader({page, version, shape, kFlatColumn, environment}));
     if (rows.empty()) rows = {{0, num_rows}};
     auto scan = reader->Scan(rows);
-    while (true) {
-      ARROW_ASSIGN_OR_RAISE(std::vector<ByteRange> ranges, scan->Wanted());
-      if (ranges.empty()) break;
-      std::vector<BufferPtr> answers;
-      for (const ByteRange& range : ranges)
-        answers.push_back(arrow::Buffer::FromString(file.substr(range.offset, range.length)));
-      ARROW_RETURN_NOT_OK(scan->Supply(std::move(answers)));
-    }
+    ARROW_RETURN_NOT_OK(SupplyFrom(file, *scan, resources_.pool).status());
     SinkMemory memory(resources_.pool, resources_.memory.get());
     LeafSink sink(shape, kFlatColumn, memory, TotalCount(rows));
     Decompressor decompressor;

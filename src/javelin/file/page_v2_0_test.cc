@@ -5,6 +5,7 @@
 
 #include "lanceproto/encodings_v2_0.pb.h"
 
+#include "javelin/file/crafted_page_internal.h"
 #include "javelin/file/file_test_support.h"
 #include "javelin/file/page_reader_internal.h"
 
@@ -49,16 +50,7 @@ class PageV20Test : public ::testing::Test {
     ARROW_ASSIGN_OR_RAISE(auto reader, MakePageReader({page, {2, 0}, shape, kFlatColumn, environment}));
     if (rows.empty()) rows = {{0, num_rows}};
     auto scan = reader->Scan(rows);
-    while (true) {
-      ARROW_ASSIGN_OR_RAISE(std::vector<ByteRange> ranges, scan->Wanted());
-      if (ranges.empty()) break;
-      std::vector<BufferPtr> answers;
-      for (const ByteRange& range : ranges) {
-        EXPECT_LE(range.end(), file.size());
-        answers.push_back(arrow::Buffer::FromString(file.substr(range.offset, range.length)));
-      }
-      ARROW_RETURN_NOT_OK(scan->Supply(std::move(answers)));
-    }
+    ARROW_RETURN_NOT_OK(SupplyFrom(file, *scan, resources_.pool).status());
     SinkMemory memory(resources_.pool, resources_.memory.get());
     LeafSink sink(shape, kFlatColumn, memory, TotalCount(rows));
     Decompressor decompressor;
