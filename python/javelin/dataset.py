@@ -316,8 +316,8 @@ class LanceDataset:
         if not _scan.wants_bytes_of_blobs(blob_handling):
             return pa.Table.from_batches([pa.record_batch(self._core.take(rows, names))])
         names = pa.schema(self._core.schema).names if names is None else names
-        extra = [name for name in [_scan.ROW_ADDRESS] if name not in names]
-        batch = pa.record_batch(self._core.read_blobs(self._core.take(rows, names + extra)))
+        read = names if _scan.ROW_ADDRESS in names else [*names, _scan.ROW_ADDRESS]
+        batch = pa.record_batch(self._core.read_blobs(self._core.take(rows, read)))
         return pa.Table.from_batches([batch.select(names)])
 
     def count_rows(self) -> int:
