@@ -121,6 +121,9 @@ COVERED: Mapping[str, Tuple[str, ...]] = MappingProxyType(
 #: What the released package does not have: further names, and further arguments of names in COVERED.
 OURS: Mapping[str, Tuple[str, ...]] = MappingProxyType(
     {
+        "Session": ("memory_limit_bytes",),
+        "Session.memory_limit_bytes": (),
+        "Session.memory_used_bytes": (),
         "LanceDataset.__arrow_c_stream__": ("requested_schema",),
         "LanceDataset.take": _BLOBS,
         "LanceDataset.initialize_mem_wal": ("adopt_sstables",) + _OUR_WRITER,

@@ -15,11 +15,29 @@ class Session:
 
     Handles of a session do not survive a fork: in the child they raise :class:`javelin.errors.Closed`. A new session (the
     default one too) works there.
+
+    Args:
+        memory_limit_bytes: What reads and writes of this session may hold at once, in bytes (at least 1 MiB); what does
+            not fit raises :class:`javelin.errors.OutOfMemory`. By default a quarter of the machine's memory, at most
+            4 GiB. Caches hold up to half as much besides. Batches and tables that were returned are the caller's and do
+            not count, nor does what shard writers buffer, which has its own limits (:meth:`LanceDataset.mem_wal_writer`).
     """
 
-    def __init__(self) -> None:
-        self._core = _core.Session()
+    def __init__(self, memory_limit_bytes: Optional[int] = None) -> None:
+        limit = _arguments.optional_whole_number("memory_limit_bytes", memory_limit_bytes, _LEAST_MEMORY_BYTES)
+        self._core = _core.Session(limit or 0)
 
+    @property
+    def memory_limit_bytes(self) -> int:
+        return self._core.memory_limit_bytes
+
+    @property
+    def memory_used_bytes(self) -> int:
+        """What reads and writes of this session hold now, and the metadata of files that it has open, in bytes."""
+        return self._core.memory_used_bytes
+
+
+_LEAST_MEMORY_BYTES = 1 << 20
 
 _lock = threading.Lock()
 _default: Optional[Session] = None

@@ -150,11 +150,18 @@ void RegisterDataset(nb::module_& module) {
           nb::arg("max_bytes_per_file"), nb::arg("enable_v2_manifest_paths"), nb::arg("storage_options"));
 
   nb::class_<Handle<Session>>(module, "Session", "Threads, stores and caches that datasets share.")
-      .def("__init__",
-           [](Handle<Session>* self) {
-             auto session = WithoutGil([] { return Session::Make(); });
-             new (self) Handle<Session>(session, session);
-           })
+      .def(
+          "__init__",
+          [](Handle<Session>* self, int64_t memory_limit_bytes) {
+            auto session = WithoutGil(
+                [&] { return std::make_shared<Session>(MakeResources(MakeThreadRuntime(), memory_limit_bytes)); });
+            new (self) Handle<Session>(session, session);
+          },
+          nb::arg("memory_limit_bytes"), "0 = the library's choice")
+      .def_prop_ro("memory_limit_bytes",
+                   [](const Handle<Session>& self) { return self.object()->resources().memory->limit(); })
+      .def_prop_ro("memory_used_bytes",
+                   [](const Handle<Session>& self) { return self.object()->resources().memory->used(); })
       .def("open", &Open, nb::arg("uri"), nb::arg("version").none(), nb::arg("storage_options"))
       .def("write", &Write, nb::arg("uri"), nb::arg("data"), nb::arg("options"));
 

@@ -242,3 +242,31 @@ def test_json_columns_are_not_written(tmp_path):
     with pytest.raises(errors.NotSupported, match="'j' is of arrow.json"):
         javelin.write_dataset(pa.table({"j": texts}), tmp_path / "table")
     assert not (tmp_path / "table").exists()
+
+
+def test_a_session_holds_no_more_than_its_limit(tmp_path):
+    count = 60_000
+    vectors = pa.FixedSizeListArray.from_arrays(np.arange(count * 64, dtype=np.float32), 64)
+    held = pa.table({"id": range(count), "vector": vectors})
+    uri = str(tmp_path / "t.lance")
+    session = javelin.Session(memory_limit_bytes=8 << 20)
+    assert session.memory_limit_bytes == 8 << 20
+    table = javelin.write_dataset(held, uri, session=session)
+
+    # A scan makes smaller steps, even where it is asked for all in one.
+    batches = list(table.to_batches(batch_size=count, batch_size_bytes=1 << 40))
+    assert len(batches) > 2 and pa.Table.from_batches(batches) == held
+    assert session.memory_used_bytes < 1 << 20  # what it held is free again
+
+    # Rows by number come as one piece.
+    with pytest.raises(errors.OutOfMemory, match=str(8 << 20)):
+        table.take(range(0, count, 2))
+    assert table.take([7, 1, 59_999]) == held.take([7, 1, 59_999])
+    assert javelin.dataset(uri, session=javelin.Session()).take(range(count)) == held
+
+
+def test_limits_of_sessions_that_make_no_sense_are_refused():
+    with pytest.raises(errors.InvalidInput, match="memory_limit_bytes must be at least 1048576"):
+        javelin.Session(memory_limit_bytes=1000)
+    with pytest.raises(errors.WrongType, match="memory_limit_bytes"):
+        javelin.Session(memory_limit_bytes="1 GiB")

@@ -9,6 +9,7 @@ from support import run_python
 import javelin
 
 CLASSES = {
+    "Session": javelin.Session,
     "LanceDataset": javelin.LanceDataset,
     "LanceScanner": javelin.LanceScanner,
     "FreshView": javelin.FreshView,
