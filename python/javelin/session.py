@@ -29,6 +29,7 @@ class Session:
 
     @property
     def memory_limit_bytes(self) -> int:
+        """What reads and writes of this session may hold at once, in bytes."""
         return self._core.memory_limit_bytes
 
     @property
