@@ -22,6 +22,7 @@ def load(path):
 
 
 def save(table, path):
+    table = table.combine_chunks()  # an IPC file has one dictionary for a column
     with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
 

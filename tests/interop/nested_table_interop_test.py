@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from nested_file_interop_test import Nested, SEED
+from file_interop_test import same as same_values
+from nested_file_interop_test import PACKED, Nested, SEED
 from table_interop_test import ours, peer_process, plain, theirs, tool  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.interop
@@ -21,6 +22,9 @@ KINDS = {
     "strict": pa.struct([pa.field("x", pa.int32(), nullable=False),
                          pa.field("l", pa.list_(pa.field("item", pa.string(), nullable=False)), nullable=False)]),
     "list_of_strict": pa.list_(pa.struct([pa.field("x", pa.float64(), nullable=False), pa.field("y", pa.string())])),
+    "dictionary": pa.dictionary(pa.int32(), pa.string()), "few": pa.dictionary(pa.int8(), pa.large_binary()),
+    "list_of_dictionary": pa.list_(pa.dictionary(pa.uint16(), pa.string())),
+    "packed": pa.struct([pa.field("p", pa.struct([pa.field("x", pa.int32(), False), pa.field("y", pa.float64(), False)]), metadata=PACKED)]),
     "list_of_map": pa.list_(pa.map_(pa.int32(), STRUCT)), "map_of_list": pa.map_(pa.string(), pa.list_(pa.timestamp("us", "UTC"))),
 }
 
@@ -39,14 +43,14 @@ class Values(Nested):
         self.share = share
         return values
 
-    def values(self, kind, count):
-        values = super().values(kind, count)
+    def values(self, kind, count, nullable=True):
+        values = super().values(kind, count, nullable)
         if pa.types.is_struct(kind):
             strict = {field.name: self.present(field, count) for field in kind if not field.nullable}
             values = [None if value is None else {**value, **{name: given[i] for name, given in strict.items()}} for i, value in enumerate(values)]
         elif pa.types.is_list(kind) and not kind.value_field.nullable:
             values = [value and self.present(kind.value_field, len(value)) for value in values]
-        if self.share is None:
+        if self.share is None or not nullable:
             return values
         fill = (lambda: {f.name: None if f.nullable else self.present(f, 1)[0] for f in kind}) if pa.types.is_struct(kind) else (lambda: self.leaf(kind))
         if pa.types.is_map(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -65,7 +69,7 @@ def same(left, right):
     assert left.num_rows == right.num_rows
     for name in right.column_names:
         assert left[name].type == right[name].type, name
-        assert left[name].combine_chunks().equals(right[name].combine_chunks()), name
+        assert same_values(left[name].combine_chunks(), right[name].combine_chunks()), name
 
 
 @pytest.mark.parametrize("share", [0, 0.3, 1, None])

@@ -49,10 +49,14 @@ arrow::Status WriteArrow(const std::shared_ptr<arrow::Schema>& schema, const arr
                          const std::string& path) {
   ARROW_ASSIGN_OR_RAISE(const auto sink, arrow::io::BufferOutputStream::Create());
   ARROW_ASSIGN_OR_RAISE(const auto writer, arrow::ipc::MakeFileWriter(sink, schema));
-  for (const auto& batch : batches) {
-    ARROW_RETURN_NOT_OK(batch->ValidateFull());
-    ARROW_RETURN_NOT_OK(writer->WriteRecordBatch(*batch));
+  for (const auto& batch : batches) ARROW_RETURN_NOT_OK(batch->ValidateFull());
+  // An IPC file has one dictionary for a column.
+  arrow::RecordBatchVector joined = batches;
+  if (batches.size() > 1 && schema->num_fields() > 0) {
+    joined.resize(1);
+    ARROW_ASSIGN_OR_RAISE(joined[0], arrow::ConcatenateRecordBatches(batches));
   }
+  for (const auto& batch : joined) ARROW_RETURN_NOT_OK(writer->WriteRecordBatch(*batch));
   ARROW_RETURN_NOT_OK(writer->Close());
   ARROW_ASSIGN_OR_RAISE(const auto bytes, sink->Finish());
   std::ofstream out(path, std::ios::binary);

@@ -49,8 +49,7 @@ class Boundaries : public ::testing::TestWithParam<FileVersion> {
     ASSERT_EQ(got->num_rows(), wanted.num_rows());
     for (int i = 0; i < wanted.num_columns(); ++i) {
       EXPECT_TRUE(got->column(i)->ValidateFull().ok());
-      EXPECT_TRUE(got->column(i)->Equals(*wanted.column(i), arrow::EqualOptions::Defaults().nans_equal(true)))
-          << wanted.column(i)->type()->ToString();
+      EXPECT_TRUE(Same(*got->column(i), *wanted.column(i))) << wanted.column(i)->type()->ToString();
     }
   }
 

@@ -70,7 +70,7 @@ arrow::Status ContainerWriter::WritePage(size_t column, const EncodedPage& page)
     metadata->add_buffer_sizes(buffer.size());
     for (const BufferPtr& piece : buffer.pieces) ARROW_RETURN_NOT_OK(Put(piece));
   }
-  metadata->set_length(page.num_rows);
+  metadata->set_length(page.num_rows * page.items_per_row);
   if (page.array_v2_0) {
     SetEncoding(*page.array_v2_0, *metadata->mutable_encoding());
   } else {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <arrow/api.h>
+#include <arrow/util/byte_size.h>
 
 #include "javelin/base/error.h"
 #include "javelin/file/array_shape.h"
@@ -35,17 +36,6 @@ constexpr uint64_t kBudgetShare = 8;
 constexpr uint64_t kMinHeldBytes = 1u << 20;
 constexpr uint64_t kMaxValueBits = uint64_t{1} << 31;
 
-bool SameStorage(const arrow::DataType& left, const arrow::DataType& right) {
-  if (left.id() == arrow::Type::EXTENSION)
-    return SameStorage(*static_cast<const arrow::ExtensionType&>(left).storage_type(), right);
-  if (left.id() == arrow::Type::FIXED_SIZE_LIST && right.id() == arrow::Type::FIXED_SIZE_LIST) {
-    const auto& a = static_cast<const arrow::FixedSizeListType&>(left);
-    const auto& b = static_cast<const arrow::FixedSizeListType&>(right);
-    return a.list_size() == b.list_size() && SameStorage(*a.value_type(), *b.value_type());
-  }
-  return left.Equals(right);
-}
-
 // A column on its way to the next page.
 struct PendingColumn {
   size_t field = 0;  // top level
@@ -55,6 +45,7 @@ struct PendingColumn {
   uint64_t bytes = 0;
   uint64_t rows = 0;
   bool has_pages = false;
+  const arrow::ArrayData* dictionary = nullptr;  // of the last piece
 
   void Add(std::shared_ptr<arrow::ArrayData> piece, uint64_t piece_bytes) {
     rows += static_cast<uint64_t>(piece->length);
@@ -68,10 +59,18 @@ struct PendingColumn {
     page.encode = [this, only_page, rows_of_page = std::exchange(pieces, {})] {
       return Encode(rows_of_page, only_page);
     };
+    dictionary = nullptr;
     bytes = 0;
     rows = 0;
     has_pages = true;
     return page;
+  }
+  // What the dictionary of the field takes, if it is not that of the last piece.
+  uint64_t DictionaryBytes(const arrow::ArrayData& field_data) {
+    const arrow::ArrayData* found = LeafOf(field_data, column.path).dictionary.get();
+    if (found == nullptr || found == dictionary) return 0;
+    dictionary = found;
+    return static_cast<uint64_t>(arrow::util::TotalBufferSize(*found));
   }
   // What rows of the field take on behalf of this column.
   uint64_t BytesOf(const arrow::ArrayData& field_data, uint64_t first, uint64_t count) const {
@@ -192,21 +191,12 @@ arrow::Result<LeafPieces> DataFileWriterImpl::Check(const arrow::RecordBatch& ba
   LeafPieces fields;
   for (int i = 0; i < batch.num_columns(); ++i) {
     const Field& field = schema_.fields()[static_cast<size_t>(i)];
-    const arrow::Array& column = *batch.column(i);
     if (batch.column_name(i) != field.name)
       return InvalidInput("column {} is called '{}' instead of '{}'", i, batch.column_name(i), field.name);
-    if (!field.children.empty()) {
-      ARROW_ASSIGN_OR_RAISE(auto shaped, ShapeArray(*column.data(), *ToArrowField(field), field.name));
-      fields.push_back(std::move(shaped));
-    } else if (SameStorage(*column.type(), *field.type)) {
-      fields.push_back(column.data()->Copy());
-      fields.back()->type = field.type;  // same storage, perhaps not the same names inside
-    } else {
-      return InvalidInput("column '{}' has type {} instead of {}", field.name, column.type()->ToString(),
-                          field.type->ToString());
-    }
-    if (!field.nullable && column.null_count() > 0)
-      return InvalidInput("column '{}' must not be null and has {} nulls", field.name, column.null_count());
+    ARROW_ASSIGN_OR_RAISE(auto shaped, ShapeArray(*batch.column_data(i), *ToArrowField(field), field.name));
+    fields.push_back(std::move(shaped));
+    if (const int64_t nulls = fields.back()->GetNullCount(); !field.nullable && nulls > 0)
+      return InvalidInput("column '{}' must not be null and has {} nulls", field.name, nulls);
   }
   return fields;
 }
@@ -274,7 +264,8 @@ arrow::Status DataFileWriterImpl::Append(const LeafPieces& fields, uint64_t num_
       const arrow::ArrayData& data = *fields[column.field];
       const uint64_t bytes = column.BytesOf(data, first, count);
       if (column.rows > 0 && column.bytes + bytes > kMaxJoinedBytes) ARROW_RETURN_NOT_OK(Close(i, /*last=*/false));
-      column.Add(data.Slice(static_cast<int64_t>(first), static_cast<int64_t>(count)), bytes);
+      column.Add(data.Slice(static_cast<int64_t>(first), static_cast<int64_t>(count)),
+                 bytes + column.DictionaryBytes(data));
     }
     first += count;
     num_rows_ += count;
@@ -314,7 +305,7 @@ arrow::Result<std::vector<PhysicalColumn>> ColumnsOf(const Field& field, FileVer
   ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(field));
   std::vector<PhysicalColumn> columns;
   for (LeafPath& path : paths) {
-    auto shape = ShapeOf(*path.leaf.type);
+    auto shape = StoredShapeOf(path);
     if (!shape.ok()) return WithContext(shape.status(), fmt::format("column '{}' cannot be written", path.name));
     columns.push_back({.path = std::move(path), .shape = *std::move(shape)});
   }

@@ -8,7 +8,10 @@
 
 #include "javelin/base/error.h"
 #include "javelin/file/container_internal.h"
+#include "javelin/file/dictionary_column_internal.h"
+#include "javelin/file/logical_type_internal.h"
 #include "javelin/file/schema_internal.h"
+#include "javelin/file/struct_packer_internal.h"
 
 namespace javelin::file {
 
@@ -62,10 +65,7 @@ class Descent {
         OpenLists<int32_t>(*data, first_levels_[index], --list);
       }
       if (index == 0) return *data;
-      // The children of a struct are not sliced along with it; those of a list are counted by its offsets.
-      if (!layer.is_list) {
-        for (Slice& run : slots) run.first += static_cast<uint64_t>(data->offset);
-      }
+      if (!layer.is_list) OpenItems(*data, layer.dimension);
       data = data->child_data[static_cast<size_t>(path_.children[depth])].get();
     }
   }
@@ -84,6 +84,18 @@ class Descent {
         if (def[entry] == 0 && IsNull(data, slot)) def[entry] = null;
       }
     }
+  }
+
+  // Of structs, which have one each, and of fixed-size lists of structs, around which there are no others. Neither's
+  // children are sliced along with it; those of other lists are counted by offsets.
+  void OpenItems(const ArrayData& data, uint64_t dimension) {
+    for (Slice& run : slots)
+      run = {(static_cast<uint64_t>(data.offset) + run.first) * dimension, run.count * dimension};
+    if (dimension == 1) return;
+    std::vector<uint16_t> outer_def = std::move(def);
+    def.clear();
+    def.reserve(outer_def.size() * dimension);
+    for (const uint16_t level : outer_def) def.insert(def.end(), dimension, level);
   }
 
   // `go_on`: the repetition level of all items but the first of a list.
@@ -139,35 +151,71 @@ class Descent {
       std::numeric_limits<uint16_t>::max();  // entries of this definition level or a higher one have none
 };
 
-arrow::Status AppendPaths(const Field& field, LeafPath path, std::vector<LeafPath>& paths) {
-  const std::string& type = field.logical_type;
-  const bool is_large = type.starts_with("large_list");
-  const bool is_list = type.starts_with("list") || type == "map";
-  const bool around = is_list || is_large || type == "struct";
-  const bool blob = field.metadata.contains(std::string(kBlobMetadata)) || type == "blob";
-  // A struct without fields, a packed one, and a fixed-size list of structs are of other kinds.
-  if (blob || around == IsLeafColumn(field)) {
-    return NotSupported("column '{}' of type {}{} cannot be written", path.name, field.type->ToString(),
-                        blob ? " (blob)" : "");
+bool IsStructList(const Field& field) { return field.logical_type.starts_with("fixed_size_list:struct:"); }
+
+arrow::Result<LeafKind> KindOfLeaf(const Field& field) {
+  if (field.metadata.contains(std::string(kBlobMetadata)) || field.logical_type == "blob")
+    return NotSupported("blobs cannot be written");
+  if (field.type->id() == Type::DICTIONARY) return LeafKind::kDictionary;
+  if (field.type->id() != Type::STRUCT) return LeafKind::kValues;
+  if (!field.children.empty()) return LeafKind::kPackedStruct;
+  if (IsTruthy(field.metadata, kPackedMetadata) || IsTruthy(field.metadata, kOldPackedMetadata))
+    return NotSupported("packed structs without fields cannot be written");
+  return LeafKind::kEmptyStruct;
+}
+
+// A layer of the field's own.
+arrow::Result<ColumnLayer> LayerOf(const Field& field) {
+  const bool is_large = field.logical_type.starts_with("large_list");
+  const bool is_list = is_large || field.logical_type.starts_with("list") || field.logical_type == "map";
+  ColumnLayer layer{.is_list = is_list, .offset_bits = is_large ? 64u : is_list ? 32u : 0u};
+  if (IsStructList(field)) {
+    ARROW_ASSIGN_OR_RAISE(const int32_t dimension, StructListDimension(field.logical_type));
+    layer.dimension = static_cast<uint64_t>(dimension);
   }
-  path.layers.insert(path.layers.begin(), {.is_list = is_list || is_large,
-                                           .offset_bits = is_large  ? 64u
-                                                          : is_list ? 32u
-                                                                    : 0u});
-  path.nullable.insert(path.nullable.begin(), field.nullable);
-  if (!around) {
-    path.leaf = field;
-    paths.push_back(std::move(path));
+  return layer;
+}
+
+class PathFinder {
+ public:
+  arrow::Status Append(const Field& field, LeafPath path) {
+    ARROW_ASSIGN_OR_RAISE(ColumnLayer layer, LayerOf(field));
+    has_list_ |= layer.is_list;
+    has_struct_list_ |= IsStructList(field);
+    path.layers.insert(path.layers.begin(), layer);
+    path.nullable.insert(path.nullable.begin(), field.nullable);
+    if (IsLeafColumn(field)) {
+      path.leaf = field;
+      ARROW_ASSIGN_OR_RAISE(path.kind, KindOfLeaf(field));
+      paths.push_back(std::move(path));
+      return arrow::Status::OK();
+    }
+    for (size_t i = 0; i < field.children.size(); ++i) {
+      LeafPath child = path;
+      child.children.push_back(static_cast<int>(i));
+      child.name += "." + field.children[i].name;
+      ARROW_RETURN_NOT_OK(Append(field.children[i], std::move(child)));
+    }
     return arrow::Status::OK();
   }
-  for (size_t i = 0; i < field.children.size(); ++i) {
-    LeafPath child = path;
-    child.children.push_back(static_cast<int>(i));
-    child.name += "." + field.children[i].name;
-    ARROW_RETURN_NOT_OK(AppendPaths(field.children[i], std::move(child), paths));
+
+  // What the released reader cannot take.
+  arrow::Status Check() const {
+    if (has_list_ && has_struct_list_)
+      return NotSupported("fixed-size lists of structs cannot be written with lists around or inside them");
+    for (const LeafPath& path : paths) {
+      if (path.kind == LeafKind::kEmptyStruct && (has_list_ || has_struct_list_))
+        return NotSupported("lists of structs without fields cannot be written");
+    }
+    return arrow::Status::OK();
   }
-  return arrow::Status::OK();
-}
+
+  std::vector<LeafPath> paths;
+
+ private:
+  bool has_list_ = false;
+  bool has_struct_list_ = false;
+};
 
 pb::RepDefLayer KindOfLayer(bool is_list, bool has_null, bool has_empty) {
   if (!is_list) return has_null ? pb::NULLABLE_ITEM : pb::ALL_VALID_ITEM;
@@ -216,11 +264,31 @@ std::vector<uint16_t> Renumber(const LeafPath& path, std::span<const uint16_t> d
 }  // namespace
 
 arrow::Result<std::vector<LeafPath>> LeafPathsOf(const Field& field) {
-  std::vector<LeafPath> paths;
+  PathFinder finder;
   LeafPath path;
   path.name = field.name;
-  ARROW_RETURN_NOT_OK(AppendPaths(field, std::move(path), paths));
-  return paths;
+  arrow::Status found = finder.Append(field, std::move(path));
+  if (found.ok()) found = finder.Check();
+  if (!found.ok()) return WithContext(found, fmt::format("column '{}' of type {}", field.name, field.type->ToString()));
+  return std::move(finder.paths);
+}
+
+arrow::Result<ValueShape> StoredShapeOf(const LeafPath& path) {
+  const arrow::DataType& type = *path.leaf.type;
+  switch (path.kind) {
+    case LeafKind::kValues: return ShapeOf(type);
+    case LeafKind::kEmptyStruct: return ValueShape{};
+    case LeafKind::kDictionary: {
+      const auto& dictionary = static_cast<const arrow::DictionaryType&>(type);
+      ARROW_RETURN_NOT_OK(ItemShapeOf(dictionary));
+      return IndexShapeOf(dictionary);
+    }
+    case LeafKind::kPackedStruct: {
+      ARROW_ASSIGN_OR_RAISE(const StructPacker packer, StructPacker::Make(path.leaf));
+      return packer.shape();
+    }
+  }
+  return Internal("a leaf of an unknown kind");
 }
 
 const ArrayData& LeafOf(const ArrayData& field, const LeafPath& path) {
@@ -229,26 +297,74 @@ const ArrayData& LeafOf(const ArrayData& field, const LeafPath& path) {
   return *data;
 }
 
+namespace {
+
+// Values of pieces of a leaf in the form that is stored.
+class LeafGatherer {
+ public:
+  LeafGatherer(const LeafPath& path, arrow::MemoryPool* pool) : path_(path), pool_(pool) {}
+
+  arrow::Status Append(const ArrayData& leaf, std::span<const Slice> runs) {
+    switch (path_.kind) {
+      case LeafKind::kDictionary: return dictionary_.Append(leaf, runs);
+      case LeafKind::kEmptyStruct: num_empty_ += TotalCount(runs); return arrow::Status::OK();
+      case LeafKind::kPackedStruct: {
+        ARROW_ASSIGN_OR_RAISE(const StructPacker packer, StructPacker::Make(path_.leaf));
+        ARROW_ASSIGN_OR_RAISE(auto packed, packer.Pack(leaf, runs, pool_));
+        arrays_.push_back(arrow::MakeArray(std::move(packed)));
+        return arrow::Status::OK();
+      }
+      case LeafKind::kValues: {
+        ARROW_ASSIGN_OR_RAISE(auto gathered, GatherRuns(leaf, runs, pool_));
+        arrays_.push_back(arrow::MakeArray(std::move(gathered)));
+        return arrow::Status::OK();
+      }
+    }
+    return arrow::Status::OK();
+  }
+
+  arrow::Status Finish(LeafRows& rows) {
+    if (path_.kind == LeafKind::kDictionary) {
+      rows.values = dictionary_.TakeNumbers();
+      rows.items = dictionary_.TakeItems();
+    } else if (path_.kind == LeafKind::kEmptyStruct) {
+      rows.values = ArrayData::Make(arrow::null(), static_cast<int64_t>(num_empty_), {nullptr});
+    } else if (arrays_.size() == 1) {
+      rows.values = arrays_[0]->data();
+    } else {
+      ARROW_ASSIGN_OR_RAISE(auto joined, arrow::Concatenate(arrays_, pool_));
+      rows.values = joined->data();
+    }
+    return arrow::Status::OK();
+  }
+
+ private:
+  const LeafPath& path_;
+  arrow::MemoryPool* pool_;
+  arrow::ArrayVector arrays_;
+  DictionaryJoin dictionary_;
+  uint64_t num_empty_ = 0;
+};
+
+}  // namespace
+
 arrow::Result<LeafRows> BuildLeafRows(const LeafPath& path, const std::vector<std::shared_ptr<ArrayData>>& pieces,
                                       arrow::MemoryPool* pool) {
   LeafRows rows;
-  arrow::ArrayVector values;
+  LeafGatherer gatherer(path, pool);
   for (const auto& piece : pieces) {
     Descent descent(path);
-    const ArrayData& leaf = descent.Run(*piece);
-    const std::shared_ptr<ArrayData> named = leaf.Copy();
-    named->type = path.leaf.type;  // same storage, perhaps not the same names inside
-    ARROW_ASSIGN_OR_RAISE(auto gathered, GatherRuns(*named, descent.slots, pool));
-    values.push_back(arrow::MakeArray(gathered));
+    const std::shared_ptr<ArrayData> leaf = descent.Run(*piece).Copy();
+    leaf->type = path.leaf.type;  // same storage, perhaps not the same names inside
+    ARROW_RETURN_NOT_OK(gatherer.Append(*leaf, descent.slots));
     if (pieces.size() == 1) {
-      rows = {std::move(descent.rep), std::move(descent.def), std::move(gathered)};
-      return rows;
+      rows.rep = std::move(descent.rep);
+      rows.def = std::move(descent.def);
     }
     rows.rep.insert(rows.rep.end(), descent.rep.begin(), descent.rep.end());
     rows.def.insert(rows.def.end(), descent.def.begin(), descent.def.end());
   }
-  ARROW_ASSIGN_OR_RAISE(auto joined, arrow::Concatenate(values, pool));
-  rows.values = joined->data();
+  ARROW_RETURN_NOT_OK(gatherer.Finish(rows));
   return rows;
 }
 
@@ -309,14 +425,17 @@ uint64_t FieldBytes(const ArrayData& field, const LeafPath& path, const ValueSha
       begin = static_cast<uint64_t>(offsets[begin]);
       end = static_cast<uint64_t>(offsets[end]);
     } else {
-      begin += static_cast<uint64_t>(data->offset);
-      end += static_cast<uint64_t>(data->offset);
+      begin = (begin + static_cast<uint64_t>(data->offset)) * layer.dimension;
+      end = (end + static_cast<uint64_t>(data->offset)) * layer.dimension;
     }
     data = data->child_data[static_cast<size_t>(path.children[depth])].get();
   }
   if (end <= begin) return bytes;
   uint64_t value_bytes = BytesForBits((end - begin) * MemoryBits(shape));
-  if (shape.kind == ValueShape::Kind::kVariable) {
+  if (path.kind == LeafKind::kPackedStruct) {
+    const auto packer = StructPacker::Make(path.leaf);
+    if (packer.ok()) value_bytes = packer->PackedBytes(*data, begin, end - begin);
+  } else if (shape.kind == ValueShape::Kind::kVariable) {
     const auto width = static_cast<unsigned>(shape.bytes());
     const uint8_t* offsets = data->buffers[1]->data() + (static_cast<uint64_t>(data->offset) + begin) * width;
     value_bytes += LoadUnsigned(offsets + (end - begin) * width, width) - LoadUnsigned(offsets, width);

@@ -180,11 +180,17 @@ class Assembly {
                                          arrow::compute::DictionaryEncodeOptions::Defaults(), &context));
     const std::shared_ptr<arrow::Array> held = encoded.make_array();
     const auto& made = static_cast<const arrow::DictionaryArray&>(*held);
-    ARROW_ASSIGN_OR_RAISE(const auto indices, arrow::compute::Cast(*made.indices(), type.index_type(),
-                                                                   arrow::compute::CastOptions::Safe(), &context));
+    const auto indices =
+        arrow::compute::Cast(*made.indices(), type.index_type(), arrow::compute::CastOptions::Safe(), &context);
+    if (!indices.ok()) {
+      return InvalidInput(
+          "the rows asked for hold {} distinct values, more than {} indices tell apart; read fewer rows "
+          "at once",
+          made.dictionary()->length(), type.index_type()->ToString());
+    }
     ARROW_ASSIGN_OR_RAISE(const auto array, arrow::DictionaryArray::FromArrays(
                                                 arrow::dictionary(type.index_type(), type.value_type(), type.ordered()),
-                                                indices, made.dictionary()));
+                                                *indices, made.dictionary()));
     return array->data();
   }
 

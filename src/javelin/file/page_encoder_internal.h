@@ -19,6 +19,7 @@
 #include "javelin/file/page_levels_internal.h"
 #include "javelin/file/page_options_internal.h"
 #include "javelin/file/string_value_encoder_internal.h"
+#include "javelin/file/struct_packer_internal.h"
 #include "javelin/store/object_store.h"
 
 namespace javelin::file {
@@ -37,6 +38,7 @@ struct EncodedPage {
   std::optional<lance::encodings::ArrayEncoding> array_v2_0;  // instead of `layout`: the page is one of version 2.0
   std::vector<EncodedBuffer> buffers;
   uint64_t num_rows = 0;
+  uint64_t items_per_row = 1;  // pages of a fixed-size list of structs count its items
 };
 
 using LeafPieces = std::vector<std::shared_ptr<arrow::ArrayData>>;
@@ -89,6 +91,11 @@ arrow::Result<bool> EncodeMiniBlock(const PageLevels& levels, ChunkEncoder& valu
                                     EncodedPage& page);
 arrow::Result<bool> EncodeMiniBlock(const PageLevels& levels, ChunkEncoder& indices, DictionaryBlock dictionary,
                                     const PageOptions& options, EncodedPage& page);
+
+// packed_struct_page_encoder.cc: false, and the page as it was, if lists are too sparse for its chunks, or rows too wide
+// for those of the version.
+arrow::Result<bool> EncodePackedStructPage(const StructPacker& packer, const LeafPage& leaf, const PageOptions& options,
+                                           EncodedPage& page);
 
 // True if every item of a list that is not null is null itself; of lists of plain values only.
 bool HasNoItems(const LeafView& view, const ValueShape& shape);

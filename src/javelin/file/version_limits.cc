@@ -1,13 +1,16 @@
 #include "javelin/file/version_limits_internal.h"
 
 #include "javelin/base/error.h"
+#include "javelin/file/container_internal.h"
+#include "javelin/file/struct_packer_internal.h"
 #include "javelin/file/value_shape_internal.h"
 
 namespace javelin::file {
 
 namespace {
 
-// Two lists of this size and their levels fit the chunks of 2.1. Only lists of booleans must go into chunks.
+// Two values of this size and their levels fit the chunks of 2.1. Only lists of booleans and packed structs must go
+// into chunks.
 constexpr uint64_t kMaxBitsOfSmallChunk = 12u << 13;
 
 arrow::Status TooNew(const std::string& path, const Field& field, FileVersion version) {
@@ -43,6 +46,11 @@ arrow::Status CheckField(const std::string& path, const Field& field, FileVersio
   const std::string& type = field.logical_type;
   if (type == "map" || type.starts_with("fixed_size_list:struct")) return TooNew(path, field, version);
   if (version == FileVersion{2, 1}) ARROW_RETURN_NOT_OK(CheckSmallChunks(path, field, version));
+  if (type == "struct" && !field.children.empty() && IsLeafColumn(field)) {
+    ARROW_ASSIGN_OR_RAISE(const StructPacker packer, StructPacker::Make(field));
+    if (!packer.is_fixed() || packer.shape().bits > kMaxBitsOfSmallChunk) return TooNew(path, field, version);
+    return arrow::Status::OK();
+  }
   for (const Field& child : field.children) {
     ARROW_RETURN_NOT_OK(CheckField(path + "." + child.name, child, version));
   }

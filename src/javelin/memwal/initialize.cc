@@ -219,7 +219,7 @@ arrow::Result<table::MemWalDetails> DetailsOf(const Dataset& dataset) {
 
 arrow::Status CheckRowsCanMove(const Dataset& dataset) {
   ARROW_ASSIGN_OR_RAISE(const file::FileVersion version, table::DataFormatOf(dataset.manifest()));
-  return file::CheckWritable(dataset.schema(), version);
+  return CheckStorable(dataset.schema(), version);
 }
 
 arrow::Status KeepFieldIds(const Dataset& dataset) {

@@ -29,7 +29,7 @@ arrow::Result<std::shared_ptr<const MemTableContext>> MemTableContext::Make(cons
   auto context = std::make_shared<MemTableContext>();
   context->table_version = table.version;
   ARROW_ASSIGN_OR_RAISE(context->file_version, table::DataFormatOf(table));
-  ARROW_RETURN_NOT_OK(file::CheckWritable(table.schema, context->file_version));
+  ARROW_RETURN_NOT_OK(CheckStorable(table.schema, context->file_version));
   if (schemas.has_key()) {
     ARROW_ASSIGN_OR_RAISE(context->keys, RowKeyEncoder::Make(schemas));
   }

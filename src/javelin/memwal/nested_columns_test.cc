@@ -4,6 +4,7 @@
 #include <set>
 
 #include "javelin/base/seeded_random.h"
+#include "javelin/file/nested_test_support.h"
 #include "javelin/memwal/compactor_test_world.h"
 
 namespace javelin::memwal {
@@ -14,8 +15,10 @@ using namespace test;
 std::shared_ptr<arrow::Schema> NestedSchema(bool keyed) {
   auto point = arrow::struct_(
       {arrow::field("x", arrow::int32()), arrow::field("y", arrow::struct_({arrow::field("z", arrow::utf8())}))});
-  auto visit = arrow::struct_({arrow::field("n", arrow::int32()), arrow::field("t", arrow::list(arrow::utf8()))});
+  auto visit = arrow::struct_({arrow::field("n", arrow::int32()), arrow::field("t", arrow::list(arrow::utf8())),
+                               arrow::field("d", arrow::dictionary(arrow::int64(), arrow::int32()))});
   return arrow::schema({keyed ? KeyedSchema()->field(0) : KeylessSchema()->field(0), arrow::field("point", point),
+                        arrow::field("kind", arrow::dictionary(arrow::uint32(), arrow::utf8())),
                         arrow::field("visits", arrow::list(visit)),
                         arrow::field("scores", arrow::map(arrow::utf8(), arrow::float64())),
                         arrow::field("vectors", arrow::large_list(arrow::fixed_size_list(arrow::float32(), 3))),
@@ -34,14 +37,15 @@ class Numbers {
     const std::string point = OrNull([&] {
       return fmt::format(R"({{"x": {}, "y": {}}})", number(), OrNull([&] { return "{\"z\": " + text() + "}"; }));
     });
-    const std::string visits =
-        List([&] { return OrNull([&] { return fmt::format(R"({{"n": {}, "t": {}}})", number(), List(text)); }); });
+    const std::string visits = List([&] {
+      return OrNull([&] { return fmt::format(R"({{"n": {}, "t": {}, "d": {}}})", number(), List(text), number()); });
+    });
     uint64_t key = 0;
     const std::string scores = List([&] { return fmt::format(R"(["k{}", {}])", key++, number()); });
     const std::string vectors =
         List([&] { return OrNull([&] { return fmt::format("[{}, {}, 1.5]", number(), Below(9)); }); });
     const std::string matrix = OrNull([&] { return fmt::format("[[{}, 1], [2, {}]]", number(), Below(9)); });
-    return fmt::format("[{}, {}, {}, {}, {}, {}]", id, point, visits, scores, vectors, matrix);
+    return fmt::format("[{}, {}, {}, {}, {}, {}, {}]", id, point, text(), visits, scores, vectors, matrix);
   }
 
  private:
@@ -64,10 +68,13 @@ using Model = std::map<int64_t, std::string>;
 
 void AddTo(Model& model, const arrow::RecordBatch& batch) {
   const auto& ids = static_cast<const arrow::Int64Array&>(*batch.column(0));
+  arrow::ArrayVector plain;
+  for (const auto& column : batch.columns())
+    plain.push_back(arrow::MakeArray(file::testing::WithoutDictionaries(*column->data())));
   for (int64_t row = 0; row < batch.num_rows(); ++row) {
     std::string text;
     for (int column = 1; column < batch.num_columns(); ++column)
-      text += batch.column(column)->GetScalar(row).ValueOrDie()->ToString() + " | ";
+      text += plain[static_cast<size_t>(column)]->GetScalar(row).ValueOrDie()->ToString() + " | ";
     model[ids.Value(row)] = text;
   }
 }

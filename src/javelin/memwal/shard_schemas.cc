@@ -9,6 +9,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/file/array_shape.h"
+#include "javelin/file/data_file_writer.h"
 #include "javelin/file/schema_align.h"
 #include "javelin/index/key_encoding.h"
 #include "javelin/memwal/column_history.h"
@@ -56,10 +57,28 @@ arrow::Status CheckNoNull(const arrow::ArrayData& data, const std::string& name)
 // of offsets. Who reads the log takes buffers at their word; the released peer ends its process over it.
 arrow::Result<std::shared_ptr<arrow::ArrayData>> Nulls(const std::shared_ptr<arrow::DataType>& type, int64_t length) {
   std::unique_ptr<arrow::ArrayBuilder> builder;
-  ARROW_RETURN_NOT_OK(arrow::MakeBuilder(arrow::default_memory_pool(), type, &builder));
+  ARROW_RETURN_NOT_OK(arrow::MakeBuilderExactIndex(arrow::default_memory_pool(), type, &builder));
   ARROW_RETURN_NOT_OK(builder->AppendNulls(length));
   ARROW_ASSIGN_OR_RAISE(const auto nulls, builder->Finish());
   return nulls->data();
+}
+
+// NotSupported: a field whose rows shards cannot bring together.
+arrow::Status CheckFields(const std::vector<file::Field>& fields) {
+  for (const file::Field& field : fields) {
+    if (field.type->id() == arrow::Type::STRUCT && field.children.empty())
+      return NotSupported("'{}' is a struct without fields, which cannot be null as it would be in deleted rows",
+                          field.name);
+    if (field.type->id() == arrow::Type::DICTIONARY &&
+        static_cast<const arrow::DictionaryType&>(*field.type).index_type()->byte_width() < 4) {
+      return NotSupported(
+          "'{}' is a dictionary with indices of less than 32 bits; rows of many puts come to share one dictionary, for "
+          "which they are too few: use 32 bits",
+          field.name);
+    }
+    ARROW_RETURN_NOT_OK(CheckFields(field.children));
+  }
+  return arrow::Status::OK();
 }
 
 bool SameColumnNames(const arrow::Schema& batch, const arrow::Schema& table) {
@@ -97,6 +116,11 @@ arrow::Result<std::shared_ptr<arrow::Array>> TombstoneValues(bool value, int64_t
 }
 
 }  // namespace
+
+arrow::Status CheckStorable(const file::Schema& table, file::FileVersion version) {
+  ARROW_RETURN_NOT_OK(file::CheckWritable(table, version));
+  return CheckFields(table.fields());
+}
 
 arrow::Result<ShardSchemas> ShardSchemas::Make(const file::Schema& table_schema) {
   if (table_schema.FindByName(kTombstoneColumn) != nullptr) {

@@ -8,11 +8,16 @@
 #include <arrow/result.h>
 #include <arrow/type_fwd.h>
 
+#include "javelin/file/data_file_reader.h"
 #include "javelin/file/schema.h"
 
 namespace javelin::memwal {
 
 inline constexpr std::string_view kTombstoneColumn = "_tombstone";
+
+// OK if shards of the table can hold its rows. NotSupported: a type that is not written, a dictionary of narrow
+// indices, a struct without fields.
+arrow::Status CheckStorable(const file::Schema& table, file::FileVersion version);
 
 class ShardSchemas {
  public:

@@ -1,0 +1,112 @@
+#include "javelin/file/dictionary_column_internal.h"
+
+#include <limits>
+
+#include <arrow/type.h>
+
+#include "javelin/base/error.h"
+
+namespace javelin::file {
+
+namespace {
+
+constexpr uint32_t kUnknown = std::numeric_limits<uint32_t>::max();
+
+const arrow::DictionaryType& TypeOf(const arrow::DataType& type) {
+  return static_cast<const arrow::DictionaryType&>(type);
+}
+
+unsigned IndexBytes(const arrow::DictionaryType& type) {
+  return static_cast<unsigned>(static_cast<const arrow::FixedWidthType&>(*type.index_type()).bit_width()) / 8;
+}
+
+// How many items indices of the type can tell apart.
+uint64_t MaxItems(const arrow::DictionaryType& type) {
+  const unsigned bits = IndexBytes(type) * 8 - (arrow::is_signed_integer(type.index_type()->id()) ? 1 : 0);
+  return bits >= 32 ? kUnknown : uint64_t{1} << bits;
+}
+
+Bytes ItemAt(const LeafView& items, const ValueShape& shape, uint64_t index) {
+  if (shape.kind == ValueShape::Kind::kVariable) return items.Value(index);
+  return {items.values + index * shape.bytes(), shape.bytes()};
+}
+
+}  // namespace
+
+arrow::Result<ValueShape> ItemShapeOf(const arrow::DictionaryType& type) {
+  ARROW_ASSIGN_OR_RAISE(ValueShape shape, ShapeOf(*type.value_type()));
+  const bool whole_bytes = shape.kind == ValueShape::Kind::kFixed && shape.bits % 8 == 0;
+  if (shape.kind != ValueShape::Kind::kVariable && !whole_bytes)
+    return NotSupported("dictionaries of {} cannot be stored", type.value_type()->ToString());
+  return shape;
+}
+
+ValueShape IndexShapeOf(const arrow::DictionaryType& type) { return FixedShape(IndexBytes(type) * 8); }
+
+arrow::Status DictionaryJoin::Append(const arrow::ArrayData& leaf, std::span<const Slice> runs) {
+  const uint64_t count = TotalCount(runs);
+  if (count == 0) return arrow::Status::OK();
+  const arrow::DictionaryType& type = TypeOf(*leaf.type);
+  const auto num_items = static_cast<uint64_t>(leaf.dictionary->length);
+  if (leaf.dictionary.get() != dictionary_) {
+    dictionary_ = leaf.dictionary.get();
+    known_.assign(num_items, kUnknown);
+  }
+  ARROW_ASSIGN_OR_RAISE(const ValueShape shape, ItemShapeOf(type));
+  const LeafView items = ViewLeaf(*leaf.dictionary, shape);
+  const unsigned width = IndexBytes(type);
+  const uint8_t* indices = leaf.buffers[1]->data() + static_cast<uint64_t>(leaf.offset) * width;
+  numbers_.reserve(numbers_.size() + count);
+  for (const Slice& run : runs) {
+    for (uint64_t i = run.first; i < run.end(); ++i) {
+      uint32_t number = 0;
+      if (leaf.IsValid(static_cast<int64_t>(i))) {
+        const uint64_t index = LoadUnsigned(indices + i * width, width);
+        if (known_[index] == kUnknown) known_[index] = items_.Add(ItemAt(items, shape, index));
+        number = known_[index];
+      }
+      numbers_.push_back(number);
+    }
+  }
+  return arrow::Status::OK();
+}
+
+std::shared_ptr<arrow::ArrayData> DictionaryJoin::TakeNumbers() {
+  const auto count = static_cast<int64_t>(numbers_.size());
+  return arrow::ArrayData::Make(arrow::uint32(), count, {nullptr, arrow::Buffer::FromVector(std::move(numbers_))}, 0);
+}
+
+arrow::Result<bool> EncodeDictionaryPage(const LeafPath& path, const LeafRows& rows, const LeafPage& leaf,
+                                         const PageOptions& options, EncodedPage& page) {
+  if (leaf.null_count == leaf.levels.num_values) {
+    EncodeNoValues(leaf.levels, options, page);
+    return true;
+  }
+  const arrow::DictionaryType& type = TypeOf(*path.leaf.type);
+  const unsigned width = IndexBytes(type);
+  const LeafView numbers = leaf.View(FixedShape(32));
+  std::vector<uint32_t> known(rows.items.items().size(), kUnknown);
+  std::vector<Bytes> items;
+  std::vector<uint8_t> indices(numbers.length * width);
+  for (uint64_t i = 0; i < numbers.length; ++i) {
+    if (numbers.IsNull(i)) continue;
+    const auto number = LoadAt<uint32_t>(numbers.values + i * sizeof(uint32_t));
+    if (known[number] == kUnknown) {
+      if (items.size() == MaxItems(type)) return false;
+      known[number] = static_cast<uint32_t>(items.size());
+      items.push_back(rows.items.items()[number]);
+    }
+    std::memcpy(indices.data() + i * width, &known[number], std::min<size_t>(width, sizeof(uint32_t)));
+  }
+  ARROW_ASSIGN_OR_RAISE(const ValueShape shape, ItemShapeOf(type));
+  ARROW_ASSIGN_OR_RAISE(DictionaryBlock dictionary, EncodeDictionaryBlock(items, shape, options));
+  LeafView view;
+  view.length = numbers.length;
+  view.null_count = numbers.null_count;
+  view.validity = numbers.validity;
+  view.values = indices.data();
+  ARROW_ASSIGN_OR_RAISE(const ChunkEncoderPtr chunks, MakeNumberChunks(view, width * 8, options.wishes));
+  return EncodeMiniBlock(leaf.levels, *chunks, std::move(dictionary), options, page);
+}
+
+}  // namespace javelin::file

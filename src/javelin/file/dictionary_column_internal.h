@@ -1,0 +1,43 @@
+// Arrow dictionary columns: arrays with a dictionary each -> pages with a dictionary each.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <arrow/array/data.h>
+#include <arrow/result.h>
+
+#include "javelin/file/distinct_values_internal.h"
+#include "javelin/file/level_builder_internal.h"
+#include "javelin/file/page_encoder_internal.h"
+
+namespace javelin::file {
+
+// The shape of a dictionary's items; NotSupported for types that have no place in one.
+arrow::Result<ValueShape> ItemShapeOf(const arrow::DictionaryType& type);
+ValueShape IndexShapeOf(const arrow::DictionaryType& type);
+
+// Numbers the values of arrays whose dictionaries differ.
+class DictionaryJoin {
+ public:
+  // `leaf`: an array of a dictionary type as ShapeArray leaves it, which outlives the items.
+  arrow::Status Append(const arrow::ArrayData& leaf, std::span<const Slice> runs);
+  // One uint32 per value; arbitrary for null ones.
+  std::shared_ptr<arrow::ArrayData> TakeNumbers();
+  DistinctValues TakeItems() { return std::move(items_); }
+
+ private:
+  std::vector<uint32_t> numbers_;
+  DistinctValues items_;
+  // Numbers of the items of the dictionary met last.
+  const arrow::ArrayData* dictionary_ = nullptr;
+  std::vector<uint32_t> known_;
+};
+
+// A page of rows of a dictionary column. False if it must be split: more distinct values than the indices can count, or
+// lists too sparse for chunks.
+arrow::Result<bool> EncodeDictionaryPage(const LeafPath& path, const LeafRows& rows, const LeafPage& leaf,
+                                         const PageOptions& options, EncodedPage& page);
+
+}  // namespace javelin::file
