@@ -98,6 +98,9 @@ def test_our_rows_in_the_peer(ours, theirs, length, share):
 
 def test_turns_and_compaction(ours, theirs):
     parts = [Values(f"{SEED}/turn/{i}", [None, 0.3, 0, 1][i % 4]).table(300, 300 * i) for i in range(6)]
+    # The peer does not write a null among packed structs of one width, also where it was in the file before.
+    packed = pa.array([{"p": {"x": i, "y": i / 2}} for i in range(300)], KINDS["packed"])
+    parts = [part.set_column(part.schema.get_field_index("packed"), "packed", packed) for part in parts]
     ours.write("create", parts[0])
     for i, part in enumerate(parts[1:], 1):
         if i % 2:

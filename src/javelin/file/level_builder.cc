@@ -205,7 +205,7 @@ class PathFinder {
       return NotSupported("fixed-size lists of structs cannot be written with lists around or inside them");
     for (const LeafPath& path : paths) {
       if (path.kind == LeafKind::kEmptyStruct && (has_list_ || has_struct_list_))
-        return NotSupported("lists of structs without fields cannot be written");
+        return NotSupported("'{}' is a struct without fields inside a list, which cannot be written", path.name);
     }
     return arrow::Status::OK();
   }

@@ -193,8 +193,8 @@ TEST(Initialize, RefusesWritersWithoutMemTablesAndCommitsNothing) {
 // Rows of such a table could be put and never leave memory.
 TEST(Initialize, RefusesColumnsThatCannotBeWrittenAndCommitsNothing) {
   auto fields = TableSchema()->fields();
-  fields.push_back(
-      arrow::field("places", arrow::fixed_size_list(arrow::struct_({arrow::field("x", arrow::int32())}), 2)));
+  const auto pair = arrow::fixed_size_list(arrow::struct_({arrow::field("x", arrow::int32())}), 2);
+  fields.push_back(arrow::field("places", arrow::list(pair)));
   auto dataset = MakeForeignTable(arrow::schema(fields));
   EXPECT_KIND(kNotSupported, "'places'", Initialize(*dataset, {}).status());
   EXPECT_EQ(dataset->CheckoutLatest().ValueOrDie()->version(), dataset->version());
