@@ -92,8 +92,8 @@ arrow::Result<bool> EncodeMiniBlock(const PageLevels& levels, ChunkEncoder& valu
 arrow::Result<bool> EncodeMiniBlock(const PageLevels& levels, ChunkEncoder& indices, DictionaryBlock dictionary,
                                     const PageOptions& options, EncodedPage& page);
 
-// packed_struct_page_encoder.cc: false, and the page as it was, if lists are too sparse for its chunks, or rows too wide
-// for those of the version.
+// packed_struct_page_encoder.cc: false, and the page as it was, if lists are too sparse for its chunks, or rows too
+// wide for those of the version.
 arrow::Result<bool> EncodePackedStructPage(const StructPacker& packer, const LeafPage& leaf, const PageOptions& options,
                                            EncodedPage& page);
 
