@@ -2,13 +2,14 @@
 
 {"do": "write", "jobs": [{"arrow": path, "out": path, "version": "2.2", "data_cache_bytes": bytes buffered before a page or null}]}
 {"do": "read", "jobs": [{"file": path, "arrow": path, "rows": [..] or null, "range": [first, count] or null}]}
-{"do": "dataset", "jobs": [{"arrow": path, "uri": path, "version": "2.2"}]}     answer: the data files of each dataset
+{"do": "dataset", "jobs": [{"arrow": path, "uri": path, "version": "2.2", "rows_per_file": rows or null}]}
+    answer: the data files of each dataset, in order
 
 The answer of each job is {"ok": ...} or {"error": text}.
 """
 
-import glob
 import json
+import os
 import sys
 
 import lance
@@ -50,8 +51,9 @@ def read(job):
 def dataset(job):
     table = load(job["arrow"])
     table = table.take(list(range(table.num_rows)))  # what comes out of a file may lie at addresses the peer refuses
-    lance.write_dataset(table, job["uri"], data_storage_version=job["version"])
-    return glob.glob(job["uri"] + "/data/*.lance")
+    made = lance.write_dataset(table, job["uri"], data_storage_version=job["version"],
+                               max_rows_per_file=job.get("rows_per_file") or 1024 * 1024)
+    return [os.path.join(job["uri"], "data", file.path) for fragment in made.get_fragments() for file in fragment.data_files()]
 
 
 def answer(work, job):

@@ -140,6 +140,29 @@ def test_nested_files_of_the_peer(tool, tmp_path, version):
         check_we_read(tool, tmp_path, path, table)
 
 
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_slices_of_large_values_in_lists(tool, tmp_path, version):
+    """A slice has room for nulls although it may hold none: the peer then writes no definition levels for its layers."""
+    vector, text = [1.0] * 100, "x" * 300
+    vectors = pa.list_(pa.float32(), 100)
+    columns = {
+        "vectors": pa.array([[vector], [vector, vector], None, [vector], []], pa.list_(vectors)),
+        "texts": pa.array([[text + "1"], [text], None, [text], []], pa.list_(pa.string())),
+        "structs": pa.array([[{"v": text}], [{"v": text + "1"}], None, [None], []], pa.list_(pa.struct([("v", pa.string())]))),
+        "lists": pa.array([[[text]], [[text + "2"]], None, [None], [[]]], pa.list_(pa.large_list(pa.string()))),
+    }
+    if version >= "2.2":
+        columns["map"] = pa.array([[("a", text)], [("a", text + "2")], None, [("b", None)], []], pa.map_(pa.string(), pa.string()))
+    table = pa.table(columns)
+    uri = str(tmp_path / "sliced")
+    job = {"arrow": save(table, tmp_path / "sliced.arrow"), "uri": uri, "version": version, "rows_per_file": 2}
+    [answer] = peer("dataset", [job])
+    files = answer["ok"]
+    assert len(files) == 3
+    for number, path in enumerate(files):
+        check_we_read(tool, tmp_path, path, table.slice(2 * number, 2))
+
+
 @pytest.mark.parametrize("version", WRITTEN)
 @pytest.mark.parametrize("page_bytes", [8 << 20, 20000, 700])
 def test_our_nested_files_in_the_peer(tool, tmp_path, page_bytes, version):

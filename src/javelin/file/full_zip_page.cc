@@ -354,7 +354,7 @@ arrow::Result<PageReaderPtr> MakeIndexed(const PageSpec& spec, Form form, EntryD
   const ByteRange index = spec.page.buffers[1];
   const uint64_t entries = form.num_rows + 1;
   const uint64_t width = entries == 0 ? 0 : index.length / entries;
-  if (index.length % entries != 0 || (width != 1 && width != 2 && width != 4 && width != 8)) {
+  if (width * entries != index.length || (width != 1 && width != 2 && width != 4 && width != 8)) {
     return Corruption("the index of a full-zip page of {} rows has {} bytes", form.num_rows, index.length);
   }
   return std::make_shared<IndexedPage>(std::move(form), index, width, std::move(decoder), spec.environment);
@@ -379,12 +379,12 @@ arrow::Result<PageReaderPtr> MakeFixedInLists(const pb::FullZipLayout& layout, c
   return MakeIndexed(spec, std::move(form), std::move(decoder));
 }
 
-// The widths of levels are those of the largest that occurs in the page.
+// The widths of levels are those of the largest that occurs in the page: definition levels may be absent although
+// layers could have nulls; repetition levels tell the rows of lists apart and are always there.
 arrow::Status CheckLevels(const pb::FullZipLayout& layout, const PageLayers& layers, const PageSpec& spec) {
-  const auto fits = [](uint32_t bits, uint16_t most) {
-    return bits <= static_cast<uint32_t>(std::bit_width(most)) && (bits > 0) == (most > 0);
-  };
-  if (!fits(layout.bits_rep(), layers.max_rep()) || !fits(layout.bits_def(), layers.max_def()))
+  const auto fits = [](uint32_t bits, uint16_t most) { return bits <= static_cast<uint32_t>(std::bit_width(most)); };
+  if (!fits(layout.bits_rep(), layers.max_rep()) || !fits(layout.bits_def(), layers.max_def()) ||
+      (layout.bits_rep() > 0) != (layers.max_rep() > 0))
     return Corruption("the levels of a page do not match its layers");
   const uint64_t rows = spec.page.num_rows;
   const bool lists = layers.max_rep() > 0;
