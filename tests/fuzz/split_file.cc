@@ -165,15 +165,15 @@ class PageSplitter {
                                .has_def = layout.has_def_compression(),
                                .large = layout.has_large_chunk(),
                                .num_buffers = layout.num_buffers()};
-    const auto chunk = file::ParseChunk(View(buffers_[1]).subspan(0, table->end(0)), form);
-    if (!chunk.ok()) return;
+    file::ChunkBuffers chunk;
+    if (!file::ParseChunk(View(buffers_[1]).subspan(0, table->end(0)), form, &chunk).ok()) return;
     std::vector<std::string> values;
-    for (const Bytes& buffer : chunk->values) values.push_back(AsString(buffer));
+    for (const Bytes& buffer : chunk.values) values.push_back(AsString(buffer));
     Add(Position::kChunk, layout.value_compression(), table->num_values(0), std::move(values));
     if (form.has_rep)
-      Add(Position::kBlock, layout.rep_compression(), chunk->num_levels, {AsString(chunk->rep)}, kLevels);
+      Add(Position::kBlock, layout.rep_compression(), chunk.num_levels, {AsString(chunk.rep)}, kLevels);
     if (form.has_def)
-      Add(Position::kBlock, layout.def_compression(), chunk->num_levels, {AsString(chunk->def)}, kLevels);
+      Add(Position::kBlock, layout.def_compression(), chunk.num_levels, {AsString(chunk.def)}, kLevels);
     if (layout.has_dictionary())
       Add(Position::kBlock, layout.dictionary(), layout.num_dictionary_items(), {buffers_[2]});
   }

@@ -44,48 +44,44 @@ arrow::Result<ChunkTable> ChunkTable::Parse(Bytes words, unsigned word_bytes, ui
   return table;
 }
 
-size_t ChunkTable::ChunkOf(uint64_t value) const {
-  auto after = std::upper_bound(first_value_.begin(), first_value_.end(), value);
-  return static_cast<size_t>(after - first_value_.begin()) - 1;
+size_t ChunkTable::ChunkOf(uint64_t value, size_t from) const {
+  size_t step = 1;
+  for (; from + step < num_chunks() && first_value_[from + step] <= value; step *= 2) from += step;
+  const auto first = first_value_.begin() + static_cast<ptrdiff_t>(from);
+  const auto end = first_value_.begin() + static_cast<ptrdiff_t>(std::min(from + step, num_chunks()));
+  return static_cast<size_t>(std::upper_bound(first, end, value) - first_value_.begin()) - 1;
 }
 
-std::vector<ChunkPart> SplitByChunk(const ChunkTable& table, std::span<const Slice> rows) {
-  std::vector<ChunkPart> parts;
+ChunkRuns ChunkRuns::Split(const ChunkTable& table, std::span<const Slice> rows) {
+  ChunkRuns split;
+  split.slices_.reserve(rows.size());
+  size_t chunk = 0;
   for (const Slice& slice : rows) {
-    uint64_t first = slice.first;
-    size_t chunk =
-        !parts.empty() && first < table.first_value(parts.back().chunk) + table.num_values(parts.back().chunk)
-            ? parts.back().chunk
-            : table.ChunkOf(first);
-    for (; first < slice.end(); ++chunk) {
+    for (uint64_t first = slice.first; first < slice.end();) {
+      chunk = table.ChunkOf(first, chunk);
       const uint64_t base = table.first_value(chunk);
       const uint64_t end = std::min(slice.end(), base + table.num_values(chunk));
-      if (parts.empty() || parts.back().chunk != chunk) parts.push_back({chunk, {}});
-      parts.back().slices.push_back({first - base, end - first});
+      split.Add(chunk, chunk + 1, {first - base, end - first});
       first = end;
     }
   }
-  return parts;
+  return split;
 }
 
-arrow::Result<ChunkBuffers> ParseChunk(Bytes chunk, const ChunkForm& form) {
+void ChunkRuns::Add(size_t first, size_t end, const Slice& slice) {
+  if (runs_.empty() || runs_.back().end <= first) runs_.push_back({first, end, slices_.size()});
+  runs_.back().end = end;
+  slices_.push_back(slice);
+}
+
+arrow::Status ParseChunk(Bytes chunk, const ChunkForm& form, ChunkBuffers* buffers) {
   const uint64_t size_bytes = form.large ? 4 : 2;
-  const uint64_t header = 2 + 2 * (form.has_rep + form.has_def) + size_bytes * form.num_buffers;
-  if (header > chunk.size()) return Corruption("a chunk of {} bytes has no room for its header", chunk.size());
-  uint64_t at = 0;
-  auto next_number = [&](uint64_t width) {
-    const uint64_t number = LoadUnsigned(chunk.data() + at, static_cast<unsigned>(width));
-    at += width;
-    return number;
-  };
-  ChunkBuffers buffers;
-  buffers.num_levels = next_number(2);
-  const uint64_t rep_size = form.has_rep ? next_number(2) : 0;
-  const uint64_t def_size = form.has_def ? next_number(2) : 0;
-  std::vector<uint64_t> value_sizes;
-  for (size_t i = 0; i < form.num_buffers; ++i) value_sizes.push_back(next_number(size_bytes));
+  const uint64_t sizes_at = 2 + 2 * (form.has_rep + form.has_def);
+  uint64_t at = sizes_at + size_bytes * form.num_buffers;
+  if (at > chunk.size()) return Corruption("a chunk of {} bytes has no room for its header", chunk.size());
   bool fits = true;
-  auto next_buffer = [&](uint64_t size) {
+  auto next_buffer = [&](uint64_t size_at, uint64_t width) {
+    const uint64_t size = LoadUnsigned(chunk.data() + size_at, static_cast<unsigned>(width));
     at = RoundUp(at, kChunkAlignment);
     if (at > chunk.size() || size > chunk.size() - at) {
       fits = false;
@@ -95,11 +91,14 @@ arrow::Result<ChunkBuffers> ParseChunk(Bytes chunk, const ChunkForm& form) {
     at += size;
     return buffer;
   };
-  if (form.has_rep) buffers.rep = next_buffer(rep_size);
-  if (form.has_def) buffers.def = next_buffer(def_size);
-  for (uint64_t size : value_sizes) buffers.values.push_back(next_buffer(size));
+  buffers->num_levels = LoadAt<uint16_t>(chunk.data());
+  buffers->rep = form.has_rep ? next_buffer(2, 2) : Bytes();
+  buffers->def = form.has_def ? next_buffer(form.has_rep ? 4 : 2, 2) : Bytes();
+  buffers->values.clear();
+  for (size_t i = 0; i < form.num_buffers; ++i)
+    buffers->values.push_back(next_buffer(sizes_at + i * size_bytes, size_bytes));
   if (!fits) return Corruption("the buffers of a chunk do not fit its {} bytes", chunk.size());
-  return buffers;
+  return arrow::Status::OK();
 }
 
 }  // namespace javelin::file

@@ -63,9 +63,10 @@ inline uint64_t MostFlatBytes(uint64_t num_values, uint64_t bits) {
   return SaturatedSum(bytes, kPadding);
 }
 
-// Offsets of `count` values inside a mini-block buffer (checked: ascending, inside the buffer).
+// Offsets of values inside a mini-block buffer. Those of the values that are wanted were checked: they ascend, and lie
+// inside the buffer.
 struct VariableView {
-  const uint8_t* offsets = nullptr;  // count + 1 of `width` bytes, relative to `bytes`
+  const uint8_t* offsets = nullptr;  // one more than values, of `width` bytes, relative to `bytes`
   unsigned width = 4;
   Bytes bytes;
   uint64_t offset(uint64_t index) const { return LoadUnsigned(offsets + index * width, width); }
@@ -73,7 +74,9 @@ struct VariableView {
 };
 // The width in bytes of the offsets of a Variable encoding.
 arrow::Result<unsigned> OffsetBytes(const pb::Variable& encoding);
-arrow::Result<VariableView> ViewMiniBlock(Bytes buffer, unsigned width, uint64_t num_values);
+// Checks the offsets of the wanted values only: a chunk of many may be read for one.
+arrow::Result<VariableView> ViewMiniBlock(Bytes buffer, unsigned width, uint64_t num_values,
+                                          std::span<const Slice> wanted);
 // Appends the values as they are.
 arrow::Status AppendSlice(const VariableView& view, const Slice& slice, ValueSink& out);
 

@@ -66,7 +66,7 @@ class FsstDecoder final : public MiniBlockDecoder {
 
   arrow::Status Decode(std::span<const Bytes> buffers, uint64_t num_values, std::span<const Slice> slices,
                        DecodeContext& context, ValueSink& out) const override {
-    ARROW_ASSIGN_OR_RAISE(VariableView view, ViewMiniBlock(buffers[0], width_, num_values));
+    ARROW_ASSIGN_OR_RAISE(VariableView view, ViewMiniBlock(buffers[0], width_, num_values, slices));
     if (table_.stored_plain()) {
       for (const Slice& slice : slices) ARROW_RETURN_NOT_OK(AppendSlice(view, slice, out));
       return arrow::Status::OK();

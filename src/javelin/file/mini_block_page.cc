@@ -7,6 +7,7 @@
 #include "javelin/file/page_layouts_internal.h"
 #include "javelin/file/repetition_index_internal.h"
 #include "javelin/file/row_picker_internal.h"
+#include "javelin/store/block_cache.h"
 
 namespace javelin::file {
 
@@ -59,13 +60,6 @@ struct Decoders {
   BlockDecoderPtr dictionary;  // null: no dictionary
 };
 
-// Neighbouring chunks that are read together.
-struct Run {
-  size_t first = 0;  // chunk
-  size_t end = 0;
-  std::vector<Slice> rows;  // with lists: of the page; else: values of the one chunk
-};
-
 class MiniBlockPage final : public PageReader {
  public:
   MiniBlockPage(Form form, Decoders decoders, std::shared_ptr<PageEnvironment> environment)
@@ -105,26 +99,20 @@ class MiniBlockPage final : public PageReader {
     return tables_;
   }
 
-  std::vector<Run> RunsOf(const Tables& tables, std::span<const Slice> rows) const {
-    std::vector<Run> runs;
-    if (!tables.rows) {
-      for (ChunkPart& part : SplitByChunk(tables.chunks, rows))
-        runs.push_back({part.chunk, part.chunk + 1, std::move(part.slices)});
-      return runs;
-    }
+  // With lists the slices of runs are rows of the page, otherwise values of the one chunk.
+  ChunkRuns RunsOf(const Tables& tables, std::span<const Slice> rows) const {
+    if (!tables.rows) return ChunkRuns::Split(tables.chunks, rows);
+    ChunkRuns runs;
     for (const Slice& slice : rows) {
       const Slice chunks = tables.rows->ChunksOf(slice);
-      if (runs.empty() || runs.back().end <= chunks.first) runs.push_back({chunks.first, chunks.end(), {}});
-      runs.back().end = chunks.end();
-      runs.back().rows.push_back(slice);
+      runs.Add(chunks.first, chunks.end(), slice);
     }
     return runs;
   }
 
   // A chunk of a page without lists, whose rows are its values.
-  arrow::Status DecodeChunk(const Tables& tables, size_t chunk, Bytes bytes, std::span<const Slice> rows,
-                            DecodeContext& context, Levels& levels, ValueSink& out) const {
-    ARROW_ASSIGN_OR_RAISE(ChunkBuffers buffers, ParseChunk(bytes, form_.chunk));
+  arrow::Status DecodeChunk(const Tables& tables, size_t chunk, const ChunkBuffers& buffers,
+                            std::span<const Slice> rows, DecodeContext& context, Levels& levels, ValueSink& out) const {
     const uint64_t num_values = tables.chunks.num_values(chunk);
     std::span<const uint16_t> wanted;
     if (decoders_.def != nullptr) {
@@ -145,9 +133,8 @@ class MiniBlockPage final : public PageReader {
   }
 
   // A chunk of a page with lists.
-  arrow::Status DecodeChunkOfLists(const Tables& tables, size_t chunk, Bytes bytes, RowPicker& picker,
+  arrow::Status DecodeChunkOfLists(const Tables& tables, size_t chunk, const ChunkBuffers& buffers, RowPicker& picker,
                                    DecodeContext& context, Levels& levels, ValueSink& out) const {
-    ARROW_ASSIGN_OR_RAISE(ChunkBuffers buffers, ParseChunk(bytes, form_.chunk));
     if (picker.begun() != tables.rows->rows_before(chunk))
       return Corruption("{} rows begin before chunk {}, its page says {}", picker.begun(), chunk,
                         tables.rows->rows_before(chunk));
@@ -231,17 +218,21 @@ class MiniBlockScan final : public PageScan {
 
   arrow::Status Decode(DecodeContext& context, LeafSink& out) override {
     Levels levels(context.memory);
+    ChunkBuffers buffers;
     size_t piece = 0;
-    for (const Run& run : runs_) {
+    for (size_t i = 0; i < runs_.runs().size(); ++i) {
+      const ChunkRuns::Run& run = runs_.runs()[i];
+      const std::span<const Slice> rows = runs_.SlicesOf(i);
       std::optional<RowPicker> picker;
-      if (tables_->rows) picker.emplace(page_.form().layers, run.rows, tables_->rows->rows_before(run.first));
+      if (tables_->rows) picker.emplace(page_.form().layers, rows, tables_->rows->rows_before(run.first));
       for (size_t chunk = run.first; chunk < run.end; ++chunk) {
         const ByteRange range = RangeOf(chunk, chunk + 1);
         while (range.end() > pieces_[piece].end()) ++piece;
         const Bytes bytes = ViewOf(pieces_bytes_[piece]).subspan(range.offset - pieces_[piece].offset, range.length);
+        ARROW_RETURN_NOT_OK(ParseChunk(bytes, page_.form().chunk, &buffers));
         ARROW_RETURN_NOT_OK(
-            picker ? page_.DecodeChunkOfLists(*tables_, chunk, bytes, *picker, context, levels, out.values())
-                   : page_.DecodeChunk(*tables_, chunk, bytes, run.rows, context, levels, out.values()));
+            picker ? page_.DecodeChunkOfLists(*tables_, chunk, buffers, *picker, context, levels, out.values())
+                   : page_.DecodeChunk(*tables_, chunk, buffers, rows, context, levels, out.values()));
       }
     }
     return out.AppendRows(page_.form().layers, std::move(levels), TotalCount(rows_));
@@ -253,14 +244,15 @@ class MiniBlockScan final : public PageScan {
     return {page_.form().data.offset + begin, tables_->chunks.end(end - 1) - begin};
   }
 
-  // Neighbouring chunks are one piece where rows are read one after the other. Single rows' chunks may come out of
-  // blocks that are kept, and would be copied together.
+  // Neighbouring chunks are one piece. Those of single rows may come out of blocks that are kept: only within one, for
+  // what lies in two is copied together.
   void FindPieces() {
-    if (runs_.empty()) runs_ = page_.RunsOf(*tables_, rows_);
+    if (runs_.runs().empty()) runs_ = page_.RunsOf(*tables_, rows_);
     pieces_.clear();
-    for (const Run& run : runs_) {
+    for (const ChunkRuns::Run& run : runs_.runs()) {
       const ByteRange range = RangeOf(run.first, run.end);
-      if (rows_.size() == 1 && !pieces_.empty() && pieces_.back().end() == range.offset) {
+      const bool follows = !pieces_.empty() && pieces_.back().end() == range.offset;
+      if (follows && (rows_.size() == 1 || InOneBlock(pieces_.back().offset, range.end()))) {
         pieces_.back().length += range.length;
       } else {
         pieces_.push_back(range);
@@ -268,10 +260,14 @@ class MiniBlockScan final : public PageScan {
     }
   }
 
+  static bool InOneBlock(uint64_t begin, uint64_t end) {
+    return begin / BlockCache::kBlockBytes == (end - 1) / BlockCache::kBlockBytes;
+  }
+
   const MiniBlockPage& page_;
   std::vector<Slice> rows_;
   TablesPtr tables_;
-  std::vector<Run> runs_;
+  ChunkRuns runs_;
   std::vector<ByteRange> pieces_;  // of the data
   std::vector<BufferPtr> pieces_bytes_;
 };

@@ -97,6 +97,17 @@ std::shared_ptr<arrow::Array> Strings(const std::vector<std::optional<std::strin
   return builder.Finish().ValueOrDie();
 }
 
+std::string FsstTableBytes(const std::vector<std::string>& symbols, bool encoded = true) {
+  std::string bytes(kFsstTableBytes, '\0');
+  const uint64_t header = uint64_t{0x46535354} << 32 | uint64_t{encoded} << 24 | symbols.size();
+  std::memcpy(bytes.data(), &header, 8);
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    std::memcpy(bytes.data() + 8 + 8 * i, symbols[i].data(), symbols[i].size());
+    bytes[8 + 8 * symbols.size() + i] = static_cast<char>(symbols[i].size());
+  }
+  return bytes;
+}
+
 TEST_F(PageTest, NullableInt64Vector) {
   pb::PageLayout layout = MiniBlock(3, true);
   layout.mutable_mini_block_layout()->mutable_value_compression()->mutable_flat()->set_bits_per_value(64);
@@ -129,6 +140,37 @@ TEST_F(PageTest, NullableStringVector) {
   EncodedPage page = Encode(expected);
   EXPECT_EQ(BytesOf(page.buffers[1]),
             Hex("0300 0600 14000000  000001000000 0000  10000000 11000000 11000000 14000000 61 636363 00000000"));
+}
+
+// One row of a chunk of many must not cost a look at all of them; what is looked at is checked.
+TEST_F(PageTest, OffsetsAreCheckedOfTheValuesAskedFor) {
+  pb::PageLayout layout = MiniBlock(3, false);
+  const auto read = [&](const std::string& offsets, std::vector<Slice> rows) {
+    const std::string data = Hex("0000 14000000 FEFE" + offsets + "61 626262 FEFEFEFE");
+    return Decode(layout, {Hex("30000000"), data}, 3, arrow::utf8(), std::move(rows));
+  };
+  pb::Variable variable;
+  variable.mutable_offsets()->mutable_flat()->set_bits_per_value(32);
+  pb::Fsst fsst;
+  *fsst.mutable_values()->mutable_variable() = variable;
+  fsst.set_symbol_table(FsstTableBytes({}, false));
+  for (const bool coded : {false, true}) {
+    auto* values = layout.mutable_mini_block_layout()->mutable_value_compression();
+    if (coded) *values->mutable_fsst() = fsst;
+    if (!coded) *values->mutable_variable() = variable;
+    const std::string behind = "10000000 11000000 15000000 14000000";   // the second value ends behind the buffer
+    const std::string descend = "10000000 11000000 10000000 14000000";  // ... before it begins
+    const std::string before = "0F000000 11000000 11000000 14000000";   // the first value begins inside the offsets
+    EXPECT_TRUE(read(behind, {{0, 1}}).ValueOrDie()->Equals(*Strings({"a"})));
+    EXPECT_TRUE(read(descend, {{0, 1}}).ValueOrDie()->Equals(*Strings({"a"})));
+    EXPECT_TRUE(read(before, {{1, 2}}).ValueOrDie()->Equals(*Strings({"", "bbb"})));
+    EXPECT_KIND(read(behind, {{1, 1}}).status(), ErrorKind::kCorruption, "do not ascend");
+    EXPECT_KIND(read(behind, {{2, 1}}).status(), ErrorKind::kCorruption, "do not ascend");
+    EXPECT_KIND(read(descend, {{1, 1}}).status(), ErrorKind::kCorruption, "do not ascend");
+    EXPECT_KIND(read(before, {{0, 1}}).status(), ErrorKind::kCorruption, "do not ascend");
+    for (const std::string& offsets : {behind, descend, before})
+      EXPECT_KIND(read(offsets, {{0, 3}}).status(), ErrorKind::kCorruption, "do not ascend");
+  }
 }
 
 TEST_F(PageTest, ConstantStringVector) {
@@ -260,17 +302,6 @@ TEST_F(PageTest, ANullMayHaveAnyDictionaryIndex) {
 }
 
 // ---- FSST ----
-
-std::string FsstTableBytes(const std::vector<std::string>& symbols, bool encoded = true) {
-  std::string bytes(kFsstTableBytes, '\0');
-  const uint64_t header = uint64_t{0x46535354} << 32 | uint64_t{encoded} << 24 | symbols.size();
-  std::memcpy(bytes.data(), &header, 8);
-  for (size_t i = 0; i < symbols.size(); ++i) {
-    std::memcpy(bytes.data() + 8 + 8 * i, symbols[i].data(), symbols[i].size());
-    bytes[8 + 8 * symbols.size() + i] = static_cast<char>(symbols[i].size());
-  }
-  return bytes;
-}
 
 std::span<const uint8_t> AsBytes(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};

@@ -6,17 +6,21 @@ namespace javelin::file {
 
 namespace {
 
-// Offsets must ascend and end inside `limit`. One pass, no branch per value.
+// The offsets of those values must ascend and lie from `least` to `most`. One pass, no branch per value.
 template <typename Offset>
-bool AscendUpTo(const uint8_t* offsets, uint64_t count, uint64_t limit) {
-  bool descends = false;
-  for (uint64_t i = 0; i < count; ++i)
-    descends |= LoadElement<Offset>(offsets, i) > LoadElement<Offset>(offsets, i + 1);
-  return !descends && LoadElement<Offset>(offsets, count) <= limit;
+bool AscendBetween(const uint8_t* offsets, std::span<const Slice> values, uint64_t least, uint64_t most) {
+  bool wrong = false;
+  for (const Slice& slice : values) {
+    for (uint64_t i = slice.first; i < slice.end(); ++i)
+      wrong |= LoadElement<Offset>(offsets, i) > LoadElement<Offset>(offsets, i + 1);
+    wrong |= LoadElement<Offset>(offsets, slice.first) < least || LoadElement<Offset>(offsets, slice.end()) > most;
+  }
+  return !wrong;
 }
 
-bool Ascend(const uint8_t* offsets, unsigned width, uint64_t count, uint64_t limit) {
-  return width == 4 ? AscendUpTo<uint32_t>(offsets, count, limit) : AscendUpTo<uint64_t>(offsets, count, limit);
+bool Ascend(const uint8_t* offsets, unsigned width, std::span<const Slice> values, uint64_t least, uint64_t most) {
+  return width == 4 ? AscendBetween<uint32_t>(offsets, values, least, most)
+                    : AscendBetween<uint64_t>(offsets, values, least, most);
 }
 
 arrow::Status CheckVariable(const pb::Variable& encoding, const ValueShape& shape) {
@@ -32,7 +36,7 @@ class VariableDecoder final : public MiniBlockDecoder {
 
   arrow::Status Decode(std::span<const Bytes> buffers, uint64_t num_values, std::span<const Slice> slices,
                        DecodeContext&, ValueSink& out) const override {
-    ARROW_ASSIGN_OR_RAISE(VariableView view, ViewMiniBlock(buffers[0], width_, num_values));
+    ARROW_ASSIGN_OR_RAISE(VariableView view, ViewMiniBlock(buffers[0], width_, num_values, slices));
     for (const Slice& slice : slices) ARROW_RETURN_NOT_OK(AppendSlice(view, slice, out));
     return arrow::Status::OK();
   }
@@ -59,9 +63,10 @@ class VariableBlockDecoder final : public BlockDecoder {
       return Corruption("a block of strings of {} bytes does not hold {} values", block.size(), num_values);
     }
     const VariableView view{block.data() + 2 * width, width, block.subspan(bytes_start)};
-    if (!Ascend(view.offsets, width, num_values, view.bytes.size()))
+    const Slice all{0, num_values};
+    if (!Ascend(view.offsets, width, {&all, 1}, 0, view.bytes.size()))
       return Corruption("the offsets of a block of strings do not ascend");
-    return AppendSlice(view, {0, num_values}, out);
+    return AppendSlice(view, all, out);
   }
 };
 
@@ -87,13 +92,13 @@ arrow::Result<unsigned> OffsetBytes(const pb::Variable& encoding) {
   return static_cast<unsigned>(bits / 8);
 }
 
-arrow::Result<VariableView> ViewMiniBlock(Bytes buffer, unsigned width, uint64_t num_values) {
+arrow::Result<VariableView> ViewMiniBlock(Bytes buffer, unsigned width, uint64_t num_values,
+                                          std::span<const Slice> wanted) {
   const uint64_t words = buffer.size() / width;
   if (words < 1 || num_values > words - 1)
     return Corruption("a chunk of {} bytes does not hold {} offsets", buffer.size(), num_values + 1);
   const VariableView view{buffer.data(), width, buffer};
-  if (LoadUnsigned(buffer.data(), width) < (num_values + 1) * width ||
-      !Ascend(view.offsets, width, num_values, buffer.size())) {
+  if (!Ascend(view.offsets, width, wanted, (num_values + 1) * width, buffer.size())) {
     return Corruption("the offsets of a chunk of {} bytes do not ascend from behind themselves", buffer.size());
   }
   return view;

@@ -45,18 +45,28 @@ class BlockCache::Pieces {
 
   // A range that lies in them: a view of one where that holds all of it.
   arrow::Result<BufferPtr> Cut(const ByteRange& range, arrow::MemoryPool* pool) const {
-    arrow::BufferVector parts;
-    for (uint64_t at = range.offset; at < range.end();) {
-      const auto& [offset, bytes] = *std::prev(by_offset_.upper_bound(at));
-      const uint64_t end = std::min(range.end(), offset + static_cast<uint64_t>(bytes->size()));
-      parts.push_back(arrow::SliceBuffer(bytes, static_cast<int64_t>(at - offset), static_cast<int64_t>(end - at)));
-      at = end;
+    if (range.length == 0) return arrow::AllocateBuffer(0, pool);
+    auto piece = std::prev(by_offset_.upper_bound(range.offset));
+    if (range.end() <= EndOf(*piece)) {
+      return arrow::SliceBuffer(piece->second, static_cast<int64_t>(range.offset - piece->first),
+                                static_cast<int64_t>(range.length));
     }
-    if (parts.size() == 1) return parts[0];
-    return arrow::ConcatenateBuffers(parts, pool);
+    ARROW_ASSIGN_OR_RAISE(std::unique_ptr<arrow::Buffer> copy,
+                          arrow::AllocateBuffer(static_cast<int64_t>(range.length), pool));
+    uint8_t* target = copy->mutable_data();
+    for (uint64_t at = range.offset; at < range.end(); ++piece) {
+      const uint64_t length = std::min(range.end(), EndOf(*piece)) - at;
+      std::memcpy(target, piece->second->data() + (at - piece->first), length);
+      target += length;
+      at += length;
+    }
+    return BufferPtr(std::move(copy));
   }
 
  private:
+  static uint64_t EndOf(const std::pair<const uint64_t, BufferPtr>& piece) {
+    return piece.first + static_cast<uint64_t>(piece.second->size());
+  }
   std::map<uint64_t, BufferPtr> by_offset_;
 };
 
