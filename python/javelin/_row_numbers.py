@@ -1,6 +1,7 @@
 """Row numbers as callers hand them in.
 
 Without `pyarrow.array`, which imports pandas when it first sees plain values: half a second for the first take of a process.
+They cross to the extension as memory, without an array around it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as kinds
 
-from . import errors
+from . import _core, errors
 
 
-def row_numbers(indices: Any) -> pa.Array:
-    """Whole numbers from 0 in any sequence, numpy array or Arrow array, as uint64.
+def row_numbers(indices: Any) -> Any:
+    """Whole numbers from 0 in any sequence, numpy array or Arrow array, as the memory (buffer protocol) of uint64 one after
+    another, which nobody changes from here on.
 
     Raises :class:`javelin.errors.WrongType` for what is no whole number (floats and bools are none) and
     :class:`javelin.errors.InvalidInput` for one that is out of range or null.
@@ -27,10 +29,10 @@ def row_numbers(indices: Any) -> pa.Array:
         return _of_numpy(indices)
     if isinstance(indices, (str, bytes)) or not isinstance(indices, Iterable):
         raise errors.WrongType(f"row numbers must be a sequence of whole numbers, got {type(indices).__name__}")
-    return _of_plain(indices if isinstance(indices, (list, tuple, range)) else list(indices))
+    return _of_plain(indices if isinstance(indices, (list, tuple)) else list(indices))
 
 
-def _of_arrow(indices: Any) -> pa.Array:
+def _of_arrow(indices: Any) -> memoryview:
     if isinstance(indices, pa.ChunkedArray):
         indices = indices.combine_chunks()
     if isinstance(indices, pa.DictionaryArray):
@@ -40,12 +42,14 @@ def _of_arrow(indices: Any) -> pa.Array:
     if not (kinds.is_integer(indices.type) or len(indices) == 0):
         raise _no_whole_number(indices.type)
     try:
-        return indices.cast(pa.uint64())
+        numbers = indices.cast(pa.uint64())
     except pa.ArrowInvalid as error:
         raise _out_of_range(error) from None
+    values = numbers.buffers()[1]
+    return memoryview(b"" if values is None else values)[8 * numbers.offset : 8 * (numbers.offset + len(numbers))]
 
 
-def _of_numpy(indices: Any) -> pa.Array:
+def _of_numpy(indices: Any) -> Any:
     if indices.ndim != 1:
         raise errors.InvalidInput(f"row numbers must be a sequence, got an array of {indices.ndim} dimensions")
     if indices.dtype.kind == "O":
@@ -54,24 +58,22 @@ def _of_numpy(indices: Any) -> pa.Array:
         raise _no_whole_number(indices.dtype)
     if indices.dtype.kind == "i" and len(indices) and indices.min() < 0:
         raise _out_of_range(indices.min())
-    return _of_bytes(indices.astype("uint64", order="C"))
+    return indices.astype("uint64", order="C")
 
 
-def _of_plain(indices: Any) -> pa.Array:
+def _of_plain(indices: Any) -> Any:
+    numbers = _core.whole_numbers(indices)
+    if numbers is not None:
+        return numbers
     for kind in set(map(type, indices)):
         if kind is type(None):
             raise errors.InvalidInput("row numbers must be whole numbers from 0, got None")
         if kind is bool or not hasattr(kind, "__index__"):
             raise _no_whole_number(kind.__name__)
     try:
-        return _of_bytes(array.array("Q", indices))
+        return array.array("Q", indices)
     except OverflowError as error:
         raise _out_of_range(error) from None
-
-
-def _of_bytes(numbers: Any) -> pa.Array:
-    """`numbers`: uint64 one after another, which nobody changes from here on."""
-    return pa.Array.from_buffers(pa.uint64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def _no_whole_number(kind: Any) -> errors.WrongType:

@@ -127,17 +127,6 @@ std::shared_ptr<arrow::Schema> ImportSchema(const nb::object& source) {
   return std::move(schema).ValueUnsafe();
 }
 
-std::shared_ptr<arrow::UInt64Array> ImportUInt64s(const nb::object& source) {
-  ImportedArray imported = BorrowArray(source);
-  auto array = arrow::ImportArray(imported.array, imported.schema);
-  Check(BadInput(array.status(), "row numbers must be an array of uint64"));
-  if ((*array)->type_id() != arrow::Type::UINT64) {
-    Check(InvalidInput("row numbers must be an array of uint64, got {}", (*array)->type()->ToString()));
-  }
-  if ((*array)->null_count() > 0) Check(InvalidInput("row numbers must not be null"));
-  return std::static_pointer_cast<arrow::UInt64Array>(std::move(array).ValueUnsafe());
-}
-
 Handle<arrow::RecordBatchReader>& PyReader::reader() const {
   if (reader_ == nullptr) Check(Closed("this reader was handed over as a stream; read the stream instead"));
   if (reading_)

@@ -35,8 +35,6 @@ std::unique_ptr<SourceReader> ImportStream(const nb::object& source);
 std::shared_ptr<arrow::RecordBatch> ImportBatch(const nb::object& source);
 // A schema of any object with __arrow_c_schema__.
 std::shared_ptr<arrow::Schema> ImportSchema(const nb::object& source);
-// An array of uint64 without nulls, of any object with __arrow_c_array__.
-std::shared_ptr<arrow::UInt64Array> ImportUInt64s(const nb::object& source);
 
 // Python `Schema`: has __arrow_c_schema__.
 struct PySchema {

@@ -127,16 +127,58 @@ Handle<Dataset> Unpinned(const Handle<Dataset>& self) {
   return Handle<Dataset>(self.session(), self.object()->At(self.object()->loaded()));
 }
 
+// A list or tuple of ints as the bytes of uint64, in one pass; None if one of them is anything else or out of range.
+nb::object WholeNumbers(const nb::object& items) {
+  const auto sequence = nb::steal(PySequence_Fast(items.ptr(), "row numbers must be a list or tuple"));
+  if (!sequence.is_valid()) throw nb::python_error();
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(sequence.ptr());
+  nb::object bytes = nb::steal(PyBytes_FromStringAndSize(nullptr, count * static_cast<Py_ssize_t>(sizeof(uint64_t))));
+  if (!bytes.is_valid()) throw nb::python_error();
+  char* target = PyBytes_AS_STRING(bytes.ptr());
+  PyObject** const all = PySequence_Fast_ITEMS(sequence.ptr());
+  for (Py_ssize_t i = 0; i < count; ++i, target += sizeof(uint64_t)) {
+    const unsigned long long number = PyLong_CheckExact(all[i]) ? PyLong_AsUnsignedLongLong(all[i]) : ~0ull;
+    if (number == ~0ull) {  // may be right all the same: who asked looks again
+      PyErr_Clear();
+      return nb::none();
+    }
+    std::memcpy(target, &number, sizeof(uint64_t));
+  }
+  return bytes;
+}
+
+// Memory of uint64 that a Python object shows while this lives.
+class UInt64Memory {
+ public:
+  explicit UInt64Memory(const nb::object& source) {
+    if (PyObject_GetBuffer(source.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  }
+  ~UInt64Memory() { PyBuffer_Release(&view_); }
+  UInt64Memory(const UInt64Memory&) = delete;
+  UInt64Memory& operator=(const UInt64Memory&) = delete;
+  std::span<const uint64_t> values() const {
+    const auto size = static_cast<size_t>(view_.len);
+    if (size % sizeof(uint64_t) != 0 || reinterpret_cast<uintptr_t>(view_.buf) % alignof(uint64_t) != 0)
+      Check(InvalidInput("row numbers must be aligned memory of uint64, got {} bytes", size));
+    return {static_cast<const uint64_t*>(view_.buf), size / sizeof(uint64_t)};
+  }
+
+ private:
+  Py_buffer view_;
+};
+
 PyBatch Take(const Handle<Dataset>& self, const nb::object& rows, const Columns& columns) {
   const Dataset& dataset = *self;
-  auto numbers = ImportUInt64s(rows);
-  const std::span<const uint64_t> span(numbers->raw_values(), static_cast<size_t>(numbers->length()));
-  return PyBatch{Unwrap(WithoutGil([&] { return dataset.Take(span, columns); }))};
+  const UInt64Memory numbers(rows);
+  const std::span<const uint64_t> values = numbers.values();
+  return PyBatch{Unwrap(WithoutGil([&] { return dataset.Take(values, columns); }))};
 }
 
 }  // namespace
 
 void RegisterDataset(nb::module_& module) {
+  module.def("whole_numbers", &WholeNumbers, nb::arg("items"),
+             "A list or tuple of ints as the bytes of uint64; None if one of them is anything else or out of range.");
   nb::class_<WriteOptions>(module, "WriteOptions", "How rows are written.")
       .def(
           "__init__",
@@ -178,7 +220,7 @@ void RegisterDataset(nb::module_& module) {
              const Dataset& dataset = *self;
              return Unwrap(WithoutGil([&] { return dataset.CountRows(); }));
            })
-      .def("take", &Take, nb::arg("rows"), nb::arg("columns").none())
+      .def("take", &Take, nb::arg("rows"), nb::arg("columns").none(), "`rows`: memory of uint64 (buffer protocol).")
       .def("read_blobs", &ReadBlobBytes, nb::arg("rows"),
            "A batch of this version with `_rowaddr`, its descriptions of blobs replaced by their bytes.")
       .def("versions", &Versions,

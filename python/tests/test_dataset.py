@@ -167,7 +167,7 @@ def test_row_numbers_are_not_shared_with_the_caller(plain):
     indices = np.array([3, 1], np.uint64)
     taken = row_numbers(indices)
     indices[0] = 7
-    assert taken.to_pylist() == [3, 1]
+    assert list(memoryview(taken).cast("B").cast("Q")) == [3, 1]
 
 
 def test_versions(uri):
