@@ -54,7 +54,8 @@ def batches_of(reader: Any) -> Iterator[pa.RecordBatch]:
 
 
 def table_of(reader: Any) -> pa.Table:
-    return pa.Table.from_batches(list(batches_of(reader)), schema=pa.schema(reader.schema))
+    batches = list(batches_of(reader))
+    return pa.Table.from_batches(batches, schema=None if batches else pa.schema(reader.schema))
 
 
 class LanceScanner:

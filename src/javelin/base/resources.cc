@@ -50,9 +50,10 @@ std::map<std::string, int64_t> Metrics::Snapshot() const {
 }
 
 namespace {
+// The system is asked once in a process, for sessions are made more often.
 int64_t DefaultMemoryLimit() {
   constexpr int64_t kMost = int64_t{4} << 30;
-  const int64_t machine = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  static const int64_t machine = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   return machine > 0 ? std::min(machine / 4, kMost) : kMost;
 }
 }  // namespace

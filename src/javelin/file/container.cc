@@ -134,30 +134,31 @@ struct TypedBytes {
 };
 
 // The message that an encoding holds, by the name behind the last '/'.
-arrow::Result<TypedBytes> UnpackEncoding(const lance::file::v2::Encoding& encoding, std::string_view what) {
-  if (!encoding.has_direct()) return NotSupported("{} has no encoding of its own in place", what);
+arrow::Result<TypedBytes> UnpackEncoding(const lance::file::v2::Encoding& encoding) {
+  if (!encoding.has_direct()) return NotSupported("there is no encoding of its own in place");
   google::protobuf::Any any;
-  if (!any.ParseFromString(encoding.direct().encoding())) return Corruption("the encoding of {} does not parse", what);
+  if (!any.ParseFromString(encoding.direct().encoding())) return Corruption("the encoding does not parse");
   const std::string& url = any.type_url();
   return TypedBytes{url.substr(url.rfind('/') + 1), std::move(*any.mutable_value())};
 }
 
+// Which column it is says the caller.
 class ColumnReader {
  public:
-  ColumnReader(FileVersion version, uint64_t file_size, uint32_t index)
-      : version_(version), file_size_(file_size), index_(index) {}
+  ColumnReader(FileVersion version, uint64_t file_size) : version_(version), file_size_(file_size) {}
 
   arrow::Result<ColumnMetadata> Read(Bytes bytes) {
     lance::file::v2::ColumnMetadata proto;
-    ARROW_RETURN_NOT_OK(ParseMessage(bytes, fmt::format("the metadata of column {}", index_), proto));
+    ARROW_RETURN_NOT_OK(ParseMessage(bytes, "the metadata", proto));
     ColumnMetadata column;
     ARROW_RETURN_NOT_OK(ReadColumnEncoding(proto, column));
     for (const auto& page : proto.pages()) {
-      ARROW_ASSIGN_OR_RAISE(PageMetadata metadata, ReadPage(page, column.pages.size()));
-      metadata.first_row = column.num_rows;
-      if (__builtin_add_overflow(column.num_rows, metadata.num_rows, &column.num_rows))
-        return Corruption("column {} has too many rows", index_);
-      column.pages.push_back(std::move(metadata));
+      arrow::Result<PageMetadata> metadata = ReadPage(page);
+      if (!metadata.ok()) return WithContext(metadata.status(), fmt::format("page {}", column.pages.size()));
+      metadata->first_row = column.num_rows;
+      if (__builtin_add_overflow(column.num_rows, metadata->num_rows, &column.num_rows))
+        return Corruption("the pages have too many rows");
+      column.pages.push_back(*std::move(metadata));
     }
     return column;
   }
@@ -166,33 +167,28 @@ class ColumnReader {
   arrow::Status ReadColumnEncoding(const lance::file::v2::ColumnMetadata& proto, ColumnMetadata& column) {
     // Only 2.0 files may go without.
     if (!proto.has_encoding() && version_ == FileVersion{2, 0}) return arrow::Status::OK();
-    ARROW_ASSIGN_OR_RAISE(TypedBytes encoding, UnpackEncoding(proto.encoding(), fmt::format("column {}", index_)));
+    ARROW_ASSIGN_OR_RAISE(TypedBytes encoding, UnpackEncoding(proto.encoding()));
     lance::encodings::ColumnEncoding message;
-    if (encoding.name != message.GetTypeName())
-      return NotSupported("column {} has the unknown encoding {}", index_, encoding.name);
-    if (!message.ParseFromString(encoding.bytes)) return Corruption("the encoding of column {} does not parse", index_);
+    if (encoding.name != message.GetTypeName()) return NotSupported("the encoding {} is not known", encoding.name);
+    if (!message.ParseFromString(encoding.bytes)) return Corruption("the encoding does not parse");
     column.plain_values = message.has_values();
     column.blobs = message.has_blob() && message.blob().inner().has_values();
     return arrow::Status::OK();
   }
 
-  arrow::Result<PageMetadata> ReadPage(const lance::file::v2::ColumnMetadata::Page& proto, size_t page_index) {
-    const std::string what = fmt::format("page {} of column {}", page_index, index_);
-    if (proto.buffer_offsets_size() != proto.buffer_sizes_size()) {
-      return Corruption("{} has {} buffer offsets and {} sizes", what, proto.buffer_offsets_size(),
-                        proto.buffer_sizes_size());
-    }
+  arrow::Result<PageMetadata> ReadPage(const lance::file::v2::ColumnMetadata::Page& proto) {
+    if (proto.buffer_offsets_size() != proto.buffer_sizes_size())
+      return Corruption("{} buffer offsets and {} sizes", proto.buffer_offsets_size(), proto.buffer_sizes_size());
     PageMetadata page;
     for (int i = 0; i < proto.buffer_offsets_size(); ++i) {
       const ByteRange buffer{proto.buffer_offsets(i), proto.buffer_sizes(i)};
-      ARROW_RETURN_NOT_OK(CheckInside(buffer, file_size_, what));
-      if (version_ > FileVersion{2, 0} && buffer.offset % kBufferAlignment != 0) {
-        return Corruption("a buffer of {} lies at {}, which is not a multiple of 64", what, buffer.offset);
-      }
+      ARROW_RETURN_NOT_OK(CheckInside(buffer, file_size_, "a buffer"));
+      if (version_ > FileVersion{2, 0} && buffer.offset % kBufferAlignment != 0)
+        return Corruption("a buffer lies at {}, which is not a multiple of 64", buffer.offset);
       page.buffers.push_back(buffer);
     }
     page.num_rows = proto.length();
-    ARROW_ASSIGN_OR_RAISE(TypedBytes encoding, UnpackEncoding(proto.encoding(), what));
+    ARROW_ASSIGN_OR_RAISE(TypedBytes encoding, UnpackEncoding(proto.encoding()));
     page.encoding_name = std::move(encoding.name);
     page.encoding = std::move(encoding.bytes);
     return page;
@@ -200,7 +196,6 @@ class ColumnReader {
 
   FileVersion version_;
   uint64_t file_size_;
-  uint32_t index_;
 };
 
 class ContainerReader {
@@ -269,8 +264,9 @@ class ContainerReader {
     for (uint32_t i = 0; i < footer_.num_columns; ++i) {
       ARROW_ASSIGN_OR_RAISE(Bytes bytes, window_.View(ranges[i]));
       ARROW_ASSIGN_OR_RAISE(const MemoryReservation memory, ReserveParsed(resources_, bytes));
-      ARROW_ASSIGN_OR_RAISE(ColumnMetadata column, ColumnReader(footer_.version, tail_.object_size, i).Read(bytes));
-      container_.columns.push_back(std::move(column));
+      auto column = ColumnReader(footer_.version, tail_.object_size).Read(bytes);
+      if (!column.ok()) return WithContext(column.status(), fmt::format("column {}", i));
+      container_.columns.push_back(*std::move(column));
     }
     return arrow::Status::OK();
   }

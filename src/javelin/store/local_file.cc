@@ -35,14 +35,6 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-int OpenRetrying(const std::string& path, int flags, mode_t mode = 0) {
-  int descriptor;
-  do {
-    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-  } while (descriptor < 0 && errno == EINTR);
-  return descriptor;
-}
-
 // As SystemError, but a write never answers NotFound: that would read as a word about the object.
 arrow::Status WriteError(int error, std::string_view action, const std::string& path) {
   const arrow::Status failed = SystemError(error, action, path);
@@ -56,6 +48,14 @@ arrow::Status SyncFolder(const std::string& folder) {
   return arrow::Status::OK();
 }
 }  // namespace
+
+int OpenRetrying(const std::string& path, int flags, mode_t mode) {
+  int descriptor;
+  do {
+    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  } while (descriptor < 0 && errno == EINTR);
+  return descriptor;
+}
 
 arrow::Status SystemError(int error, std::string_view action, const std::string& path) {
   return MakeError(KindOfErrno(error), fmt::format("cannot {} '{}': {}", action, path, ::strerrordesc_np(error)),

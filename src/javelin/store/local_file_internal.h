@@ -37,6 +37,9 @@ class File {
   int descriptor_ = -1;
 };
 
+// open(2) with O_CLOEXEC; not stopped by signals.
+int OpenRetrying(const std::string& path, int flags, mode_t mode = 0);
+
 // A regular file opened for reading. NotFound if there is none, or a folder of that name.
 struct OpenedFile {
   File file;

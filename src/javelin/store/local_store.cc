@@ -16,6 +16,7 @@ namespace internal {
 namespace {
 
 constexpr int kDeepestFolder = 100;  // more means a loop of symbolic links
+constexpr size_t kEntryBytes = 8 << 10;  // of names read at once, on the stack of each folder
 constexpr uint64_t kCopyPiece = 4 << 20;
 constexpr uint64_t kLongRange = 64 << 10;
 constexpr uint64_t kLocalGap = 4 << 10;  // bytes that cost less to read than another system call
@@ -48,25 +49,28 @@ class FolderWalk {
   // Calls `visit(name, status)` for each file and folder directly in `folder` that may belong to an object.
   template <typename Visit>
   static arrow::Status ForEachEntry(const std::string& folder, Visit visit) {
-    struct Closer {
-      void operator()(DIR* stream) const { ::closedir(stream); }
-    };
-    const std::unique_ptr<DIR, Closer> stream(::opendir(folder.c_str()));
-    if (stream == nullptr) return VanishedOr(errno, "list", folder);
+    const File opened(OpenRetrying(folder, O_RDONLY | O_DIRECTORY));
+    if (opened.get() < 0) return VanishedOr(errno, "list", folder);
+    // Not readdir, which takes and frees 32 KiB for each folder.
+    alignas(dirent64) char entries[kEntryBytes];
     while (true) {
-      errno = 0;
-      const dirent* entry = ::readdir(stream.get());
-      if (entry == nullptr) return errno == 0 ? arrow::Status::OK() : SystemError(errno, "list", folder);
-      const std::string name = entry->d_name;
-      if (name == "." || name == "..") continue;
-      struct stat status;
-      if (::fstatat(::dirfd(stream.get()), name.c_str(), &status, 0) != 0) {
-        ARROW_RETURN_NOT_OK(VanishedOr(errno, "stat", folder + "/" + name));
-        continue;
+      const ssize_t size = ::getdents64(opened.get(), entries, sizeof(entries));
+      if (size < 0) return VanishedOr(errno, "list", folder);
+      if (size == 0) return arrow::Status::OK();
+      for (ssize_t at = 0; at < size;) {
+        const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
+        at += entry->d_reclen;
+        const std::string name = entry->d_name;
+        if (name == "." || name == "..") continue;
+        struct stat status;
+        if (::fstatat(opened.get(), name.c_str(), &status, 0) != 0) {
+          ARROW_RETURN_NOT_OK(VanishedOr(errno, "stat", folder + "/" + name));
+          continue;
+        }
+        if (name.starts_with('.') && !S_ISDIR(status.st_mode)) continue;  // staging files; no object has such a name
+        ARROW_ASSIGN_OR_RAISE(const bool go_on, visit(name, status));
+        if (!go_on) return arrow::Status::OK();
       }
-      if (name.starts_with('.') && !S_ISDIR(status.st_mode)) continue;  // staging files; no object has such a name
-      ARROW_ASSIGN_OR_RAISE(const bool go_on, visit(name, status));
-      if (!go_on) return arrow::Status::OK();
     }
   }
 

@@ -85,8 +85,9 @@ arrow::Status CheckRange(std::string_view key, const ByteRange& range, uint64_t 
 }
 
 std::string JoinKey(std::string_view folder, std::string_view name) {
-  if (folder.empty()) return std::string(name);
-  return fmt::format("{}/{}", folder, name);
+  std::string key(folder);
+  if (!key.empty()) key += '/';
+  return key += name;
 }
 
 }  // namespace javelin

@@ -50,8 +50,14 @@ arrow::Result<std::string> DecodePercent(const std::string& text) {
   return decoded;
 }
 
+// True for "/a/b": from the root, no part empty or only dots.
+bool IsNormal(const std::string& path) {
+  return path.starts_with('/') && !path.ends_with('/') && CheckKey(path.substr(1)).ok();
+}
+
 // Absolute, without trailing '/'. Only ".." needs the file system: it must mean what it means to the kernel.
 arrow::Result<std::string> AbsolutePath(const std::string& path) {
+  if (IsNormal(path)) return path;
   std::error_code error;
   std::filesystem::path absolute = std::filesystem::absolute(path, error);
   if (!error && path.find("..") != std::string::npos) absolute = std::filesystem::weakly_canonical(absolute, error);

@@ -149,7 +149,8 @@ std::optional<ManifestName> ParseManifestName(std::string_view file_name) {
   name.scheme = stem.size() == kV2Digits ? NamingScheme::kV2 : NamingScheme::kV1;
   name.version = TableVersion(name.scheme == NamingScheme::kV2 ? UINT64_MAX - *number : *number);
   const bool is_version = name.version.value() != 0 && !IsDetached(name.version);
-  return is_version && ToFileName(name) == file_name ? std::optional(name) : std::nullopt;
+  const bool is_padded = name.scheme == NamingScheme::kV1 && stem.starts_with('0');  // no name that ToFileName gives
+  return is_version && !is_padded ? std::optional(name) : std::nullopt;
 }
 
 bool IsDetached(TableVersion version) { return (version.value() & kDetachedBit) != 0; }

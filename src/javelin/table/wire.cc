@@ -75,6 +75,9 @@ arrow::Result<DeletionFile> FromWire(const wire::DeletionFile& message) {
 
 // Only the sequences of a fragment, still encoded; empty if it has none.
 std::string LineageOf(const wire::DataFragment& message) {
+  if (message.row_id_sequence_case() == 0 && message.last_updated_at_sequence_case() == 0 &&
+      message.created_at_sequence_case() == 0)
+    return {};
   wire::DataFragment lineage = message;
   lineage.clear_id();
   lineage.clear_files();
