@@ -22,12 +22,16 @@ def wants_bytes_of_blobs(blob_handling: Optional[str]) -> bool:
 
 
 class _BlobReader:
-    """A reader of the extension whose descriptions of blobs become bytes, batch by batch."""
+    """A reader of the extension whose descriptions of blobs become bytes, batch by batch.
 
-    def __init__(self, core: Any, reader: Any, drop_address: bool) -> None:
+    A batch ends where its bytes with those of its blobs would be more than a scan's batch may have."""
+
+    def __init__(self, core: Any, reader: Any, drop_address: bool, batch_bytes: Optional[int]) -> None:
         self._core = core
         self._reader = reader
         self._drop_address = drop_address
+        self._batch_bytes = batch_bytes
+        self._rest: Optional[pa.RecordBatch] = None  # of the reader's last batch
 
     def _with_bytes(self, batch: Any) -> pa.RecordBatch:
         batch = pa.record_batch(self._core.read_blobs(batch))
@@ -39,8 +43,15 @@ class _BlobReader:
         return self._with_bytes(pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)).schema
 
     def read_next(self) -> Optional[pa.RecordBatch]:
-        batch = self._reader.read_next()
-        return None if batch is None else self._with_bytes(batch)
+        if self._rest is None:
+            batch = self._reader.read_next()
+            if batch is None:
+                return None
+            self._rest = pa.record_batch(batch)
+        count = self._core.rows_with_blobs(self._rest, self._batch_bytes)
+        batch = self._with_bytes(self._rest.slice(0, count))
+        self._rest = self._rest.slice(count) if count < self._rest.num_rows else None
+        return batch
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return pa.RecordBatchReader.from_batches(self.schema, batches_of(self)).__arrow_c_stream__(requested_schema)
@@ -84,7 +95,7 @@ class LanceScanner:
             return self._core.scan(**self._arguments)
         reader = self._core.scan(**{**self._arguments, "with_row_address": True})
         asked = self._arguments["with_row_address"] or ROW_ADDRESS in (self._arguments["columns"] or [])
-        return _BlobReader(self._core, reader, drop_address=not asked)
+        return _BlobReader(self._core, reader, drop_address=not asked, batch_bytes=self._arguments["batch_bytes"])
 
     @property
     def projected_schema(self) -> pa.Schema:

@@ -247,7 +247,8 @@ class LanceDataset:
             Add ``_rowid`` / ``_rowaddr`` (uint64) as last columns.
         blob_handling : str, optional
             What blob columns are read as: ``"blobs_descriptions"`` (the default) is where each value lies, a struct that costs no
-            more to read than two numbers; ``"all_binary"`` is the bytes, of all rows of a batch at once.
+            more to read than two numbers; ``"all_binary"`` is the bytes, of all rows of a batch at once. They count in
+            ``batch_size_bytes`` then.
         """
         return LanceScanner(self._core, columns, limit, offset, batch_size, with_row_id, with_row_address, blob_handling,
                             batch_size_bytes)

@@ -92,6 +92,13 @@ PyBatch ReadBlobBytes(const Handle<Dataset>& self, const nb::object& rows) {
   return PyBatch{Unwrap(WithoutGil([&] { return ReadBlobs(dataset, batch); }))};
 }
 
+int64_t RowsWithBlobs(const Handle<Dataset>& self, const nb::object& rows, std::optional<uint64_t> batch_bytes) {
+  const Dataset& dataset = *self;
+  const auto batch = ImportBatch(rows);
+  return Unwrap(WithoutGil(
+      [&] { return RowsThatFitWithBlobs(dataset, *batch, batch_bytes.value_or(ScanOptions{}.batch_bytes)); }));
+}
+
 nb::dict ToDict(const table::ManifestSummary& summary) {
   nb::dict dict;
   dict["total_data_file_rows"] = summary.data_file_rows;
@@ -221,6 +228,8 @@ void RegisterDataset(nb::module_& module) {
              return Unwrap(WithoutGil([&] { return dataset.CountRows(); }));
            })
       .def("take", &Take, nb::arg("rows"), nb::arg("columns").none(), "`rows`: memory of uint64 (buffer protocol).")
+      .def("rows_with_blobs", &RowsWithBlobs, nb::arg("rows"), nb::arg("batch_bytes").none(),
+           "How many of the rows of such a batch, from the first on, fit a batch with the bytes of their blobs.")
       .def("read_blobs", &ReadBlobBytes, nb::arg("rows"),
            "A batch of this version with `_rowaddr`, its descriptions of blobs replaced by their bytes.")
       .def("versions", &Versions,

@@ -1,10 +1,12 @@
 #include "javelin/dataset/blobs.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 
 #include <arrow/api.h>
+#include <arrow/util/byte_size.h>
 
 #include "javelin/base/error.h"
 #include "javelin/dataset/dataset_state_internal.h"
@@ -19,16 +21,17 @@ using file::BlobKind;
 using internal::DatasetState;
 using internal::ObjectLocation;
 
-// Where blob v2 lies, by the `kind` of its description.
-constexpr uint8_t kInline = 0;
-constexpr uint8_t kPacked = 1;
-constexpr uint8_t kDedicated = 2;
+// The kinds of places whose bytes are in the table.
+constexpr auto kInline = static_cast<uint8_t>(file::BlobPlace::kInline);
+constexpr auto kLastInTable = static_cast<uint8_t>(file::BlobPlace::kAlone);
 
-// The sidecar of a data file: its name has the 32 bits of the id, the lowest first.
-std::string SidecarKey(const std::string& data_key, uint32_t blob_id) {
-  std::string name;
-  for (int bit = 0; bit < 32; ++bit) name += blob_id >> bit & 1 ? '1' : '0';
-  return data_key.substr(0, data_key.rfind('.')) + "/" + name + ".blob";
+
+// The kind of a column that holds descriptions, by the field of the table that it comes from.
+BlobKind KindOfDescriptions(const Dataset& dataset, const arrow::RecordBatch& rows, int column) {
+  const file::Field* field = dataset.schema().FindByName(rows.column_name(column));
+  const BlobKind kind = field == nullptr ? BlobKind::kNone : file::BlobKindOf(*field);
+  const bool described = kind != BlobKind::kNone && rows.column(column)->type()->Equals(*file::BlobDescriptionType(kind));
+  return described ? kind : BlobKind::kNone;
 }
 
 // One object that holds blobs, and those that are wanted of it.
@@ -70,7 +73,7 @@ class ColumnReader {
     // In files of 2.0 only the position tells a null from no bytes.
     if (kind_ == BlobKind::kV1 && range.length == 0 && range.offset != 0) return arrow::Status::OK();
     const uint8_t place = kind_ == BlobKind::kV2 ? Value<arrow::UInt8Array>(descriptions, 0, row) : kInline;
-    if (place > kDedicated)
+    if (place > kLastInTable)
       return NotSupported("blobs outside the table (kind {}) are not readable: column '{}' of row {}", place,
                           field_.name, address.packed());
     valid_[static_cast<size_t>(row)] = true;
@@ -100,7 +103,7 @@ class ColumnReader {
                           field_.name);
     ARROW_ASSIGN_OR_RAISE(ObjectLocation location, table_.Locate(*file));
     object.store = location.store;
-    object.key = sidecar ? SidecarKey(location.key, blob_id) : location.key;
+    object.key = sidecar ? file::BlobSidecarKey(location.key, blob_id) : location.key;
     object.size = sidecar ? 0 : file->size_bytes;
     if (object.size == 0) {
       ARROW_ASSIGN_OR_RAISE(const ObjectInfo info, object.store->Head(object.key));
@@ -163,9 +166,9 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadBlobs(const Dataset& data
   const DatasetState& table = *DatasetState::Of(dataset);
   auto result = rows;
   for (int i = 0; i < rows->num_columns(); ++i) {
-    const file::Field* field = dataset.schema().FindByName(rows->schema()->field(i)->name());
-    const BlobKind kind = field == nullptr ? BlobKind::kNone : file::BlobKindOf(*field);
-    if (kind == BlobKind::kNone || !rows->column(i)->type()->Equals(*file::BlobDescriptionType(kind))) continue;
+    const BlobKind kind = KindOfDescriptions(dataset, *rows, i);
+    if (kind == BlobKind::kNone) continue;
+    const file::Field* field = dataset.schema().FindByName(rows->column_name(i));
     const auto addresses = rows->GetColumnByName(std::string(internal::kRowAddressName));
     if (addresses == nullptr || addresses->type_id() != arrow::Type::UINT64 || addresses->null_count() != 0)
       return InvalidInput("the bytes of blob column '{}' take the column `_rowaddr` beside it", field->name);
@@ -177,6 +180,29 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadBlobs(const Dataset& data
     ARROW_ASSIGN_OR_RAISE(result, result->SetColumn(i, output, std::move(bytes)));
   }
   return result;
+}
+
+arrow::Result<int64_t> RowsThatFitWithBlobs(const Dataset& dataset, const arrow::RecordBatch& rows, uint64_t bytes) {
+  const int64_t count = rows.num_rows();
+  if (count == 0) return 0;
+  ARROW_ASSIGN_OR_RAISE(const int64_t other_bytes, arrow::util::ReferencedBufferSize(rows));
+  const uint64_t each = static_cast<uint64_t>(other_bytes / count);
+  std::vector<std::shared_ptr<arrow::UInt64Array>> sizes;
+  for (int i = 0; i < rows.num_columns(); ++i) {
+    if (KindOfDescriptions(dataset, rows, i) == BlobKind::kNone) continue;
+    const auto column = static_cast<const arrow::StructArray&>(*rows.column(i)).GetFieldByName("size");
+    sizes.push_back(std::static_pointer_cast<arrow::UInt64Array>(column));
+  }
+  uint64_t left = bytes;
+  for (int64_t row = 0; row < count; ++row) {
+    uint64_t wanted = each;
+    for (const auto& column : sizes) {
+      if (column->IsValid(row) && __builtin_add_overflow(wanted, column->Value(row), &wanted)) wanted = std::numeric_limits<uint64_t>::max();
+    }
+    if (wanted > left) return std::max<int64_t>(row, 1);
+    left -= wanted;
+  }
+  return count;
 }
 
 }  // namespace javelin

@@ -18,4 +18,8 @@ namespace javelin {
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadBlobs(const Dataset& dataset,
                                                              const std::shared_ptr<arrow::RecordBatch>& rows);
 
+// How many of such rows, from the first on, are at most `bytes` bytes with the bytes of their blobs; at least 1. For
+// who reads the blobs of a batch in several steps.
+arrow::Result<int64_t> RowsThatFitWithBlobs(const Dataset& dataset, const arrow::RecordBatch& rows, uint64_t bytes);
+
 }  // namespace javelin

@@ -4,6 +4,7 @@
 #include <arrow/util/byte_size.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/blob_field.h"
 #include "javelin/table/uuid.h"
 #include "javelin/table/versions.h"
 
@@ -53,12 +54,20 @@ uint64_t DataFilesWriter::Room(uint64_t rows, uint64_t bytes) const {
   return std::max<uint64_t>(1, room);
 }
 
+arrow::Result<std::unique_ptr<ObjectWriter>> DataFilesWriter::Open(const std::string& key) {
+  ARROW_ASSIGN_OR_RAISE(auto writer, table_.store->OpenWriter(key));
+  keys_.push_back(key);  // from now on it may be there, also if an answer says otherwise
+  return writer;
+}
+
 arrow::Status DataFilesWriter::StartFile() {
   if (writer_ != nullptr) return arrow::Status::OK();
   path_ = RandomDataFileName(*resources_.runtime);
-  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<ObjectWriter> sink, table_.store->OpenWriter(KeyOf(table_, path_)));
-  ARROW_ASSIGN_OR_RAISE(writer_,
-                        file::DataFileWriter::Make(resources_, std::move(sink), schema_, {.version = version_}));
+  const std::string key = KeyOf(table_, path_);
+  ARROW_ASSIGN_OR_RAISE(std::unique_ptr<ObjectWriter> sink, Open(key));
+  const auto open_sidecar = [this, key](uint32_t blob_id) { return Open(file::BlobSidecarKey(key, blob_id)); };
+  ARROW_ASSIGN_OR_RAISE(writer_, file::DataFileWriter::Make(resources_, std::move(sink), schema_,
+                                                            {.version = version_, .open_sidecar = open_sidecar}));
   return arrow::Status::OK();
 }
 
@@ -81,15 +90,13 @@ arrow::Result<std::vector<table::Fragment>> DataFilesWriter::Finish() {
 }
 
 void DataFilesWriter::Discard() {
-  std::vector<std::string> paths;
-  for (const table::Fragment& fragment : fragments_) paths.push_back(fragment.files[0].path);
-  if (writer_ != nullptr) paths.push_back(path_);  // may be there after all, if its last answer was lost
   writer_ = nullptr;
   fragments_.clear();
-  for (const std::string& path : paths) {
-    const arrow::Status ignored = table_.store->Delete(KeyOf(table_, path));
+  for (const std::string& key : keys_) {
+    const arrow::Status ignored = table_.store->Delete(key);
     static_cast<void>(ignored);
   }
+  keys_.clear();
 }
 
 }  // namespace javelin::internal

@@ -35,6 +35,8 @@ class DataFilesWriter {
 
  private:
   arrow::Status StartFile();
+  // An object that Discard takes away.
+  arrow::Result<std::unique_ptr<ObjectWriter>> Open(const std::string& key);
   arrow::Status FinishFile();
   // How many of `rows` rows that take `bytes` go into the file under way.
   uint64_t Room(uint64_t rows, uint64_t bytes) const;
@@ -46,6 +48,7 @@ class DataFilesWriter {
   const DataFileLimits limits_;
   std::string path_;                              // of the file under way
   std::unique_ptr<file::DataFileWriter> writer_;  // of the file under way
+  std::vector<std::string> keys_;  // of all data files and their sidecars, under way or finished
   std::vector<table::Fragment> fragments_;
 };
 

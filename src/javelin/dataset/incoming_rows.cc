@@ -8,6 +8,8 @@
 
 #include "javelin/base/error.h"
 #include "javelin/file/array_shape.h"
+#include "javelin/file/blob_field.h"
+#include "javelin/file/blob_input.h"
 
 namespace javelin::internal {
 
@@ -40,7 +42,9 @@ arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const fi
     const file::Field* known = table.FindByName(field.name);
     if (known == nullptr)
       return InvalidInput("column '{}' is not in the table; add it to the table first or leave it out", field.name);
-    if (!SameStorage(field, *known)) {
+    if (file::BlobKindOf(*known) != file::BlobKind::kNone) {
+      ARROW_RETURN_NOT_OK(file::CheckBlobMayFollow(field, *known));
+    } else if (!SameStorage(field, *known)) {
       return InvalidInput("column '{}' has type {}, the table has {}; cast it to the type of the table", field.name,
                           field.type->ToString(), known->type->ToString());
     }
@@ -59,12 +63,17 @@ arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const fi
 arrow::Result<IncomingRows> IncomingRows::Make(const arrow::Schema& given, const file::Schema& target) {
   ARROW_RETURN_NOT_OK(arrow::compute::Initialize());
   IncomingRows rows;
-  rows.target_ = target.ToArrow();
-  for (const auto& field : rows.target_->fields()) {
-    const int place = given.GetFieldIndex(field->name());
-    if (place < 0) return Internal("column '{}' is not among those given", field->name());
+  arrow::FieldVector fields;
+  for (const file::Field& field : target.fields()) {
+    const int place = given.GetFieldIndex(field.name);
+    if (place < 0) return Internal("column '{}' is not among those given", field.name);
     rows.places_.push_back(place);
+    fields.push_back(file::ToArrowField(field));
+    if (file::BlobKindOf(field) == file::BlobKind::kNone) continue;
+    ARROW_ASSIGN_OR_RAISE(auto type, file::BlobInputType(field, *given.field(place)->type()));
+    fields.back() = fields.back()->WithType(std::move(type));
   }
+  rows.target_ = arrow::schema(std::move(fields));
   return rows;
 }
 

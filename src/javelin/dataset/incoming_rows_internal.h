@@ -17,7 +17,7 @@ arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const fi
 
 class IncomingRows {
  public:
-  // `target`: columns that `given` has, types as the format stores them.
+  // `target`: columns that `given` has. Types come out as the format stores them; those of blobs as BlobInputType says.
   static arrow::Result<IncomingRows> Make(const arrow::Schema& given, const file::Schema& target);
   // Without copying values (views excepted). InvalidInput: a null where the table forbids one.
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Shape(const arrow::RecordBatch& batch) const;

@@ -5,6 +5,8 @@
 #include "javelin/base/error.h"
 #include "javelin/dataset/data_files_internal.h"
 #include "javelin/dataset/incoming_rows_internal.h"
+#include "javelin/file/blob_field.h"
+#include "javelin/file/blob_input.h"
 #include "javelin/file/data_file_writer.h"
 #include "javelin/table/commit.h"
 #include "javelin/table/data_format.h"
@@ -29,17 +31,24 @@ arrow::Status CheckCanFollow(const DatasetState& table) {
 
 namespace {
 
+bool HasBlobsV2(file::FileVersion version) { return version >= file::FileVersion{2, 2}; }
+
 // What is asked for, else what the table has, else (no table) the default.
-arrow::Result<file::FileVersion> VersionOfNewFiles(const DatasetState& table, const file::Schema& columns,
-                                                   const WriteOptions& options) {
-  file::FileVersion version = file::DataFileWriteOptions{}.version;
-  if (options.data_storage_version) {
-    version = *options.data_storage_version;
-  } else if (table.loaded.manifest != nullptr) {
-    ARROW_ASSIGN_OR_RAISE(version, table::DataFormatOf(table.manifest()));
+arrow::Result<file::FileVersion> VersionOfNewFiles(const DatasetState& table, const WriteOptions& options) {
+  if (options.data_storage_version) return *options.data_storage_version;
+  if (table.loaded.manifest == nullptr) return file::DataFileWriteOptions{}.version;
+  return table::DataFormatOf(table.manifest());
+}
+
+arrow::Status CheckColumns(const file::Schema& columns, file::FileVersion version) {
+  for (const file::Field& field : columns.fields()) {
+    if (HasBlobsV2(version) && file::BlobKindOf(field) == file::BlobKind::kV1)
+      return NotSupported(
+          "column '{}' has blobs as versions 2.0 and 2.1 hold them, which data files of version {} do not; write files "
+          "of the table's version, or overwrite the table",
+          field.name, file::ToString(version));
   }
-  ARROW_RETURN_NOT_OK(file::CheckWritable(columns, version));
-  return version;
+  return file::CheckWritable(columns, version);
 }
 
 }  // namespace
@@ -51,7 +60,9 @@ arrow::Result<file::FileVersion> CheckAppendable(const DatasetState& table, cons
   if (own < file::FileVersion{2, 0})
     return NotSupported("'{}' has data files of the legacy version 0.1, which others cannot join; overwrite it",
                         table.location.uri);
-  return VersionOfNewFiles(table, columns, options);
+  ARROW_ASSIGN_OR_RAISE(const file::FileVersion version, VersionOfNewFiles(table, options));
+  ARROW_RETURN_NOT_OK(CheckColumns(columns, version));
+  return version;
 }
 
 namespace {
@@ -82,8 +93,10 @@ arrow::Result<Plan> PlanWrite(const DatasetState& table, const arrow::Schema& gi
   }
   plan.creates = table.loaded.manifest == nullptr;
   if (!plan.creates) ARROW_RETURN_NOT_OK(CheckCanFollow(table));
-  ARROW_ASSIGN_OR_RAISE(plan.written, ColumnsOfOverwrite(table, given));
-  ARROW_ASSIGN_OR_RAISE(plan.version, VersionOfNewFiles(table, plan.written, options));
+  ARROW_ASSIGN_OR_RAISE(plan.version, VersionOfNewFiles(table, options));
+  ARROW_ASSIGN_OR_RAISE(const auto columns, file::BlobColumnsOfNewTable(given, HasBlobsV2(plan.version)));
+  ARROW_ASSIGN_OR_RAISE(plan.written, ColumnsOfOverwrite(table, *columns));
+  ARROW_RETURN_NOT_OK(CheckColumns(plan.written, plan.version));
   table::Overwrite overwrite;
   overwrite.schema = plan.written;
   overwrite.data_format_version = file::ToString(plan.version);

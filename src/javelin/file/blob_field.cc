@@ -51,4 +51,24 @@ Schema DescribeBlobs(const Schema& schema) {
   return Schema(std::move(fields), schema.metadata());
 }
 
+Field StoredBlob(const Field& field) {
+  Field stored = DescribeBlob(field);
+  if (BlobKindOf(field) == BlobKind::kV1) stored.metadata = {{std::string(kBlobMetadata), "true"}};  // no wishes
+  for (const auto& part : stored.type->fields()) {
+    Field child;
+    child.name = part->name();
+    child.type = part->type();
+    child.logical_type = LogicalTypeOf(*part->type()).ValueOrDie();
+    child.nullable = part->nullable();
+    stored.children.push_back(std::move(child));
+  }
+  return stored;
+}
+
+std::string BlobSidecarKey(const std::string& data_key, uint32_t blob_id) {
+  std::string name;
+  for (int bit = 0; bit < 32; ++bit) name += blob_id >> bit & 1 ? '1' : '0';  // the lowest first
+  return data_key.substr(0, data_key.rfind('.')) + "/" + name + ".blob";
+}
+
 }  // namespace javelin::file

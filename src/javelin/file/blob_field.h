@@ -2,7 +2,9 @@
 // (docs/format.md, "Blobs").
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include <arrow/type_fwd.h>
 
@@ -14,6 +16,18 @@ namespace javelin::file {
 enum class BlobKind { kNone, kV1, kV2 };
 BlobKind BlobKindOf(const Field& field);
 
+// Where a value of v2 lies, as the `kind` of its description says; more kinds are outside of the table too.
+enum class BlobPlace : uint8_t {
+  kInline = 0,    // in the data file
+  kShared = 1,    // in a sidecar, behind others
+  kAlone = 2,     // the whole of a sidecar
+  kExternal = 3,  // at a URI
+};
+
+// The position of a null of v1 without bytes, as data files are written; in 2.0 also as it is read.
+inline constexpr uint64_t kNullBlob = uint64_t{1} << 16;  // its definition level, above the repetition level
+inline constexpr uint64_t kNullBlobV20 = 1;
+
 // What a read returns of a blob column: where each value lies.
 // v1: struct<position: uint64, size: uint64>, in the data file; a null is null, but in files of 2.0 {1, 0}.
 // v2: struct<kind: uint8, position: uint64, size: uint64, blob_id: uint32, blob_uri: string>, its fields not null.
@@ -22,5 +36,10 @@ const std::shared_ptr<arrow::DataType>& BlobDescriptionType(BlobKind kind);
 Field DescribeBlob(const Field& field);
 Schema DescribeBlobs(const Schema& schema);  // at the top level
 bool IsBlobDescription(const Field& field);
+// The same of a blob field, with the fields of the description as children, which have no ids: as files are written.
+Field StoredBlob(const Field& field);
+
+// The key of an object beside the data file at `data_key`, with the suffix of its name, that holds blobs of it.
+std::string BlobSidecarKey(const std::string& data_key, uint32_t blob_id);
 
 }  // namespace javelin::file

@@ -43,6 +43,19 @@ ContainerWriter::ContainerWriter(std::unique_ptr<ObjectWriter> sink, FileVersion
 
 ContainerWriter::~ContainerWriter() = default;
 
+void ContainerWriter::MarkBlobs(size_t column) {
+  lance::encodings::ColumnEncoding blobs;
+  blobs.mutable_blob()->mutable_inner()->mutable_values();
+  SetEncoding(blobs, *columns_[column].mutable_encoding());
+}
+
+arrow::Result<uint64_t> ContainerWriter::WriteBlob(BufferPtr bytes) {
+  ARROW_RETURN_NOT_OK(Align());
+  const uint64_t position = position_;
+  ARROW_RETURN_NOT_OK(Put(std::move(bytes)));
+  return position;
+}
+
 arrow::Status ContainerWriter::Put(BufferPtr bytes) {
   if (bytes->size() == 0) return arrow::Status::OK();
   position_ += static_cast<uint64_t>(bytes->size());

@@ -22,6 +22,10 @@ class ContainerWriter {
   ContainerWriter(std::unique_ptr<ObjectWriter> sink, FileVersion version, size_t num_columns);
   ~ContainerWriter();
 
+  // Before the pages of a blob column of 2.0.
+  void MarkBlobs(size_t column);
+  // Bytes that belong to no page, at the position returned.
+  arrow::Result<uint64_t> WriteBlob(BufferPtr bytes);
   // Pages of one column in row order.
   arrow::Status WritePage(size_t column, const EncodedPage& page);
   // Descriptor, column metadata, tables, footer; finishes the sink. Every column must have `num_rows` rows

@@ -9,6 +9,9 @@
 
 #include "javelin/base/error.h"
 #include "javelin/file/array_shape.h"
+#include "javelin/file/blob_field.h"
+#include "javelin/file/blob_input.h"
+#include "javelin/file/blob_writer_internal.h"
 #include "javelin/file/column_v2_0_internal.h"
 #include "javelin/file/container_internal.h"
 #include "javelin/file/container_writer_internal.h"
@@ -72,6 +75,7 @@ struct PendingColumn {
     dictionary = found;
     return static_cast<uint64_t>(arrow::util::TotalBufferSize(*found));
   }
+  bool holds_blobs() const { return BlobKindOf(column.path.leaf) == BlobKind::kV1; }  // their places
   // What rows of the field take on behalf of this column.
   uint64_t BytesOf(const arrow::ArrayData& field_data, uint64_t first, uint64_t count) const {
     return FieldBytes(field_data, column.path, column.shape, first, count);
@@ -80,10 +84,12 @@ struct PendingColumn {
  private:
   arrow::Result<std::vector<EncodedPage>> Encode(const LeafPieces& rows_of_page, bool only_page) const {
     const bool is_2_0 = options.version == FileVersion{2, 0};
+    if (!is_2_0 && holds_blobs()) return EncodeBlobPages(column, rows_of_page, only_page, options);
     if (!is_2_0 && !column.path.is_flat())
       return EncodeNestedPages(column.path, column.shape, rows_of_page, only_page, options);
-    ARROW_ASSIGN_OR_RAISE(EncodedPage page, is_2_0 ? EncodePageV20(column, rows_of_page, options)
-                                                   : EncodePage(column.shape, rows_of_page, options));
+    ARROW_ASSIGN_OR_RAISE(EncodedPage page, holds_blobs() ? EncodeBlobPageV20(column, rows_of_page, options)
+                                            : is_2_0      ? EncodePageV20(column, rows_of_page, options)
+                                                          : EncodePage(column.shape, rows_of_page, options));
     std::vector<EncodedPage> pages;
     pages.push_back(std::move(page));
     return pages;
@@ -127,6 +133,14 @@ uint64_t RowsThatFit(const arrow::ArrayData& data, const PendingColumn& column, 
   return low;
 }
 
+// What a file says of its columns: those of v2 are what it stores of them.
+Schema SchemaOfFile(const Schema& schema) {
+  std::vector<Field> fields;
+  for (const Field& field : schema.fields())
+    fields.push_back(BlobKindOf(field) == BlobKind::kV2 ? StoredBlob(field) : field);
+  return Schema(std::move(fields), schema.metadata());
+}
+
 class DataFileWriterImpl final : public DataFileWriter {
  public:
   DataFileWriterImpl(const Resources& resources, std::unique_ptr<ObjectWriter> sink, const Schema& schema,
@@ -137,8 +151,13 @@ class DataFileWriterImpl final : public DataFileWriter {
         max_held_(std::max(static_cast<uint64_t>(resources.memory->limit()) / kBudgetShare, kMinHeldBytes)),
         container_(std::move(sink), options.version, columns.size()),
         columns_(std::move(columns)),
+        blobs_(container_, options.version, options.open_sidecar, resources.pool),
         pipeline_(resources_, container_, max_held_ / 2),
-        held_(*resources_.memory) {}
+        held_(*resources_.memory) {
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (options.version == FileVersion{2, 0} && columns_[i].holds_blobs()) container_.MarkBlobs(i);
+    }
+  }
 
   arrow::Status Write(const arrow::RecordBatch& batch) override;
   arrow::Result<DataFileSummary> Finish() override;
@@ -148,6 +167,8 @@ class DataFileWriterImpl final : public DataFileWriter {
  private:
   // The arrays of the batch under the types of the schema.
   arrow::Result<LeafPieces> Check(const arrow::RecordBatch& batch) const;
+  // Values of blobs become the places that they get.
+  arrow::Status WriteBlobs(LeafPieces& fields);
   arrow::Status Append(const LeafPieces& fields, uint64_t num_rows);
   // Rows from `first` on that can be taken at once.
   uint64_t RowsOfSlice(const LeafPieces& fields, uint64_t first, uint64_t num_rows) const;
@@ -170,6 +191,7 @@ class DataFileWriterImpl final : public DataFileWriter {
   const uint64_t max_held_;  // by rows that are pending or wait for being encoded
   ContainerWriter container_;
   std::vector<PendingColumn> columns_;
+  BlobWriter blobs_;
   PagePipeline pipeline_;
   HeldBytes held_;
   uint64_t num_rows_ = 0;
@@ -193,12 +215,30 @@ arrow::Result<LeafPieces> DataFileWriterImpl::Check(const arrow::RecordBatch& ba
     const Field& field = schema_.fields()[static_cast<size_t>(i)];
     if (batch.column_name(i) != field.name)
       return InvalidInput("column {} is called '{}' instead of '{}'", i, batch.column_name(i), field.name);
-    ARROW_ASSIGN_OR_RAISE(auto shaped, ShapeArray(*batch.column_data(i), *ToArrowField(field), field.name));
+    auto target = ToArrowField(field);
+    const bool is_blob = BlobKindOf(field) != BlobKind::kNone;
+    if (is_blob) {
+      ARROW_ASSIGN_OR_RAISE(auto type, BlobInputType(field, *batch.column(i)->type()));
+      target = target->WithType(std::move(type));
+    }
+    ARROW_ASSIGN_OR_RAISE(auto shaped, ShapeArray(*batch.column_data(i), *target, field.name));
+    if (is_blob) ARROW_RETURN_NOT_OK(CheckBlobs(field, *shaped));
     fields.push_back(std::move(shaped));
     if (const int64_t nulls = fields.back()->GetNullCount(); !field.nullable && nulls > 0)
       return InvalidInput("column '{}' must not be null and has {} nulls", field.name, nulls);
   }
   return fields;
+}
+
+arrow::Status DataFileWriterImpl::WriteBlobs(LeafPieces& fields) {
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const Field& field = schema_.fields()[i];
+    if (BlobKindOf(field) == BlobKind::kNone) continue;
+    auto places = blobs_.Write(field, *fields[i]);
+    if (!places.ok()) return WithContext(places.status(), fmt::format("column '{}'", field.name));
+    fields[i] = *std::move(places);
+  }
+  return arrow::Status::OK();
 }
 
 arrow::Status DataFileWriterImpl::Close(size_t column, bool last) {
@@ -276,9 +316,10 @@ arrow::Status DataFileWriterImpl::Append(const LeafPieces& fields, uint64_t num_
 
 arrow::Status DataFileWriterImpl::Write(const arrow::RecordBatch& batch) {
   ARROW_RETURN_NOT_OK(CheckOpen());
-  ARROW_ASSIGN_OR_RAISE(const LeafPieces fields, Check(batch));
+  ARROW_ASSIGN_OR_RAISE(LeafPieces fields, Check(batch));
   ARROW_RETURN_NOT_OK(CheckRowsFit(batch, schema_, options_.version));
-  failed_ = Append(fields, static_cast<uint64_t>(batch.num_rows()));
+  failed_ = WriteBlobs(fields);
+  if (failed_.ok()) failed_ = Append(fields, static_cast<uint64_t>(batch.num_rows()));
   return failed_;
 }
 
@@ -291,7 +332,8 @@ arrow::Result<DataFileSummary> DataFileWriterImpl::Finish() {
   }
   if (failed_.ok()) failed_ = pipeline_.Drain();
   held_.Set(0);
-  if (failed_.ok()) failed_ = container_.Finish(schema_, num_rows_);
+  if (failed_.ok()) failed_ = blobs_.Finish();
+  if (failed_.ok()) failed_ = container_.Finish(SchemaOfFile(schema_), num_rows_);
   ARROW_RETURN_NOT_OK(failed_);
   finished_ = true;
   DataFileSummary summary{.version = options_.version, .num_rows = num_rows_, .size_bytes = container_.position()};
@@ -301,8 +343,10 @@ arrow::Result<DataFileSummary> DataFileWriterImpl::Finish() {
 }
 
 arrow::Result<std::vector<PhysicalColumn>> ColumnsOf(const Field& field, FileVersion version) {
-  if (version == FileVersion{2, 0}) return ColumnsV20Of(field);
-  ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(field));
+  const bool is_blob = BlobKindOf(field) != BlobKind::kNone;
+  if (is_blob) ARROW_RETURN_NOT_OK(CheckBlobField(field));
+  if (!is_blob && version == FileVersion{2, 0}) return ColumnsV20Of(field);
+  ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(is_blob ? StoredBlob(field) : field));
   std::vector<PhysicalColumn> columns;
   for (LeafPath& path : paths) {
     auto shape = StoredShapeOf(path);
@@ -362,6 +406,10 @@ arrow::Result<std::unique_ptr<DataFileWriter>> DataFileWriter::Make(const Resour
     return InvalidInput("page_bytes is {}, it must be 1 to {}", options.page_bytes, kMaxPageBytes);
   }
   ARROW_ASSIGN_OR_RAISE(std::vector<PendingColumn> columns, ColumnsOf(schema, options.version));
+  for (const Field& field : schema.fields()) {
+    if (BlobKindOf(field) == BlobKind::kV2 && options.open_sidecar == nullptr)
+      return InvalidInput("blob column '{}' needs objects beside the data file; write it into a table", field.name);
+  }
   for (PendingColumn& column : columns) column.options.pool = resources.pool;
   return std::make_unique<DataFileWriterImpl>(resources, std::move(sink), schema, options, std::move(columns));
 }

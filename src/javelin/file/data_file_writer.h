@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,9 +17,13 @@
 
 namespace javelin::file {
 
+// Makes the object beside a data file that BlobSidecarKey names. Ids of a file count from 1.
+using SidecarOpener = std::function<arrow::Result<std::unique_ptr<ObjectWriter>>(uint32_t blob_id)>;
+
 struct DataFileWriteOptions {
   FileVersion version{2, 2};       // 2.0 to 2.2; others are NotSupported
   uint64_t page_bytes = 8u << 20;  // a column becomes a page when it has buffered this much Arrow memory
+  SidecarOpener open_sidecar;      // needed by columns of blobs v2, whose larger values go there
 };
 
 // What a manifest's DataFile entry needs.
@@ -46,12 +51,13 @@ class DataFileWriter {
                                                              DataFileWriteOptions options = {});
   virtual ~DataFileWriter() = default;
   // The batch must have schema.ToArrow()'s columns in order (types equal, nulls only where nullable) and rows that fit
-  // the version: InvalidInput otherwise.
+  // the version: InvalidInput otherwise. Blob columns take what BlobInputType says (blob_input.h); their values are
+  // written at once, from the memory that they are in.
   virtual arrow::Status Write(const arrow::RecordBatch& batch) = 0;
   // Writes what is buffered, the metadata and the footer, and finishes the sink.
   virtual arrow::Result<DataFileSummary> Finish() = 0;
   virtual uint64_t num_rows() const = 0;
-  // Bytes handed to the sink so far plus bytes buffered: what the file would have at least.
+  // Bytes handed to the sink so far plus bytes buffered: what the file would have at least, sidecars left out.
   virtual uint64_t estimated_bytes() const = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <arrow/array/util.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/blob_field.h"
 #include "javelin/file/container_internal.h"
 #include "javelin/file/dictionary_column_internal.h"
 #include "javelin/file/logical_type_internal.h"
@@ -154,8 +155,8 @@ class Descent {
 bool IsStructList(const Field& field) { return field.logical_type.starts_with("fixed_size_list:struct:"); }
 
 arrow::Result<LeafKind> KindOfLeaf(const Field& field) {
-  if (field.metadata.contains(std::string(kBlobMetadata)) || field.logical_type == "blob")
-    return NotSupported("blobs cannot be written");
+  if ((BlobKindOf(field) != BlobKind::kNone && !IsBlobDescription(field)) || field.logical_type == "blob")
+    return NotSupported("blobs inside of structs and lists cannot be written");
   if (field.type->id() == Type::DICTIONARY) return LeafKind::kDictionary;
   if (field.type->id() != Type::STRUCT) return LeafKind::kValues;
   if (!field.children.empty()) return LeafKind::kPackedStruct;

@@ -66,6 +66,12 @@ arrow::Result<std::vector<EncodedPage>> EncodeNestedPages(const LeafPath& path, 
                                                           const LeafPieces& pieces, bool only_page,
                                                           const PageOptions& options);
 
+// blob_page_encoder.cc: places of v1, as struct arrays of StoredBlob.
+arrow::Result<std::vector<EncodedPage>> EncodeBlobPages(const PhysicalColumn& column, const LeafPieces& pieces,
+                                                        bool only_page, const PageOptions& options);
+arrow::Result<EncodedPage> EncodeBlobPageV20(const PhysicalColumn& column, const LeafPieces& pieces,
+                                             const PageOptions& options);
+
 // False, and the page as it was, if it does not go into chunks as it is: lists are too sparse for them, or values
 // differ too much in size for the chunks of 2.1. It must be split, or go through EncodeOneByOne. `owner`: what keeps
 // the view's memory alive.

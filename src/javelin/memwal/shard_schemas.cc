@@ -9,6 +9,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/file/array_shape.h"
+#include "javelin/file/blob_field.h"
 #include "javelin/file/data_file_writer.h"
 #include "javelin/file/schema_align.h"
 #include "javelin/index/key_encoding.h"
@@ -66,6 +67,8 @@ arrow::Result<std::shared_ptr<arrow::ArrayData>> Nulls(const std::shared_ptr<arr
 // NotSupported: a field whose rows shards cannot bring together.
 arrow::Status CheckFields(const std::vector<file::Field>& fields) {
   for (const file::Field& field : fields) {
+    if (file::BlobKindOf(field) != file::BlobKind::kNone)
+      return NotSupported("'{}' is a column of blobs, which shards do not hold", field.name);
     if (field.type->id() == arrow::Type::STRUCT && field.children.empty())
       return NotSupported("'{}' is a struct without fields, which cannot be null as it would be in deleted rows",
                           field.name);
