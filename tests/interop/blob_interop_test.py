@@ -1,12 +1,15 @@
-"""Blob columns of the peer's tables: where values lie, and the bytes, by us and by the peer."""
+"""Blob columns: where values lie, and the bytes, of the peer's tables by us, of ours by the peer, and of one by both in turn."""
 
 import os
 import pathlib
+import random
+import subprocess
 
 import pyarrow as pa
 import pytest
 
 import javelin
+from peer import PeerError, built_tool
 
 pytestmark = pytest.mark.interop
 
@@ -23,7 +26,58 @@ def write_v2(uri, values, **options):
     schema = pa.schema([pa.field("id", pa.int64()), lance.blob_field("b")])
     table = pa.table([pa.array(range(len(values))), lance.blob_array(values)], schema=schema)
     lance.write_dataset(table, uri, data_storage_version="2.2", **options)
+
+def everything(uri):
+    "Ids, and the bytes by each way that the peer has, which must agree."
+    dataset = lance.dataset(uri)
+    rows = list(range(dataset.count_rows()))
+    files = [] if not rows else dataset.take_blobs("b", indices=rows)
+    whole = [None if file is None else file.read() for file in files]
+    assert [value for _, value in (dataset.read_blobs("b", indices=rows) if rows else [])] == whole
+    table = dataset.to_table(blob_handling="all_binary")
+    assert table["b"].to_pylist() == whole
+    shuffled = rows[::-3]
+    if shuffled:
+        assert [None if file is None else file.read() for file in dataset.take_blobs("b", indices=shuffled)] == [whole[i] for i in shuffled]
+    return table["id"].to_pylist(), whole
 """
+
+BLOB = {"lance-encoding:blob": "true"}
+SIZES = {"lance-encoding:blob-inline-size-threshold": "300", "lance-encoding:blob-dedicated-size-threshold": "2000",
+         "lance-encoding:blob-pack-file-size-threshold": "5000"}
+SHORT = pa.struct([("data", pa.large_binary()), ("uri", pa.utf8())])
+LONG = pa.struct([("data", pa.large_binary()), ("uri", pa.utf8()), ("position", pa.uint64()), ("size", pa.uint64())])
+
+
+class BlobType(pa.ExtensionType):
+    def __init__(self, storage=LONG):
+        super().__init__(storage, "lance.blob.v2")
+
+    def __arrow_ext_serialize__(self):
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage, serialized):
+        return cls(storage)
+
+
+def rows_of(values, first=0, kind=pa.large_binary(), metadata=BLOB):
+    """A table of ids from `first` on and the values as blobs of a type that they may be given in."""
+    storage = kind.storage_type if isinstance(kind, pa.ExtensionType) else kind
+    plain = values if not pa.types.is_struct(storage) else [None if value is None else {"data": value} for value in values]
+    array = pa.array(plain, storage)
+    array = pa.ExtensionArray.from_storage(kind, array) if isinstance(kind, pa.ExtensionType) else array
+    schema = pa.schema([pa.field("id", pa.int64()), pa.field("b", kind, metadata=metadata)])
+    return pa.table([pa.array(range(first, first + len(values)), pa.int64()), array], schema=schema)
+
+
+def random_values(draw, count, edges):
+    """Nulls, empty ones, and bytes of sizes around each edge."""
+    values = []
+    for _ in range(count):
+        size = max(0, draw.choice(edges) + draw.randint(-2, 2)) if draw.random() < 0.5 else draw.randint(0, 400)
+        values.append(None if draw.random() < 0.15 else draw.randbytes(0 if draw.random() < 0.1 else size))
+    return values
 
 VALUES = [None if i % 5 == 3 else b"" if i % 5 == 4 else bytes([i % 251]) * (i * 300) for i in range(60)]
 
@@ -139,3 +193,246 @@ writer.close()
         with pytest.raises(javelin.errors.NotSupported):
             read()
     assert javelin.dataset(uri).to_table(["id"])["id"].to_pylist() == [1, 2]
+
+
+# ---- what we write ----
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_peer_reads_what_we_write(peer, tmp_path, version, seed):
+    uri = str(tmp_path / "table")
+    draw = random.Random(seed)
+    metadata = {**BLOB, **(SIZES if seed % 2 == 0 else {})}
+    edges = [0, 64, 300, 2000, 5000] if seed % 2 == 0 else [0, 64, 4096, 1 << 16]
+    values = random_values(draw, 400, edges)
+    source = rows_of(values, metadata=metadata).to_reader(max_chunksize=draw.randint(1, 150))
+    javelin.write_dataset(source, uri, data_storage_version=version, max_rows_per_file=150)
+    for _ in range(2):
+        more = random_values(draw, 90, edges)
+        javelin.write_dataset(rows_of(more, len(values), metadata=metadata), uri, mode="append")
+        values += more
+    assert peer.answer("", "everything(uri)", uri=uri) == (list(range(len(values))), values)
+    dataset = javelin.dataset(uri)
+    assert dataset.to_table(blob_handling="all_binary")["b"].to_pylist() == values
+    assert described(dataset.to_table()) == peer.value("lance.dataset(uri).to_table()['b'].combine_chunks().to_pylist()")
+    some = [draw.randrange(len(values)) for _ in range(40)]
+    assert dataset.take(some, blob_handling="all_binary")["b"].to_pylist() == [values[i] for i in some]
+
+
+# Sizes at which values move, unless the field says otherwise.
+def test_the_peer_reads_sidecars_of_ours(peer, tmp_path):
+    uri = str(tmp_path / "table")
+    values = [bytes([i + 1]) * size for i, size in enumerate([0, 1 << 16, (1 << 16) + 1, 4 << 20, (4 << 20) + 1, 70000])]
+    javelin.write_dataset(rows_of(values), uri, max_bytes_per_file=1 << 30)
+    kinds = [place["kind"] for place in described(javelin.dataset(uri).to_table())]
+    assert kinds == [0, 0, 1, 1, 2, 1]
+    assert peer.answer("", "everything(uri)[1]", uri=uri) == values
+
+
+# The same values by both: the same places, sidecars and schema.
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_places_are_those_of_the_peer(peer, tmp_path, version):
+    ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
+    draw = random.Random(5)
+    metadata = {**BLOB, **(SIZES if version == "2.2" else {})}
+    table = rows_of(random_values(draw, 300, [0, 300, 2000, 5000]), metadata=metadata)
+    javelin.write_dataset(table, ours, data_storage_version=version)
+    peer.run("lance.write_dataset(table, uri, data_storage_version=version)", table=table, uri=theirs, version=version)
+    for column in ["id", "b"]:
+        assert javelin.dataset(ours).to_table()[column].combine_chunks() == javelin.dataset(theirs).to_table()[column].combine_chunks()
+    assert javelin.dataset(ours).schema.equals(javelin.dataset(theirs).schema, check_metadata=True)
+    columns = "[file.fields for fragment in lance.dataset(uri).get_fragments() for file in fragment.data_files()]"
+    assert peer.answer("", columns, uri=ours) == peer.answer("", columns, uri=theirs)
+
+    def sidecars(uri):
+        return sorted((path.name, path.read_bytes()) for path in pathlib.Path(uri, "data").glob("*/*"))
+
+    assert sidecars(ours) == sidecars(theirs) and bool(sidecars(ours)) == (version == "2.2")
+
+
+# Each after the other: appends, deletes, merges, compaction and cleanup of the peer's, appends and overwrites of ours.
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_one_table_in_turn(peer, tmp_path, version):
+    uri = str(tmp_path / "table")
+    draw = random.Random(11)
+    metadata = {**BLOB, **(SIZES if version == "2.2" else {})}
+    table = {}
+
+    def add(count, write):
+        values = random_values(draw, count, [0, 300, 2000, 5000])
+        first = max(table, default=-1) + 1
+        write(rows_of(values, first, metadata=metadata))
+        table.update(enumerate(values, first))
+
+    def ours(mode, **options):
+        return lambda rows: javelin.write_dataset(rows, uri, mode=mode, **options)
+
+    def theirs(rows):
+        peer.run("lance.write_dataset(rows, uri, mode='append')", rows=rows, uri=uri)
+
+    def check():
+        ids, values = peer.answer("", "everything(uri)", uri=uri)
+        assert dict(zip(ids, values)) == table and len(ids) == len(table)
+        mine = javelin.dataset(uri).to_table(blob_handling="all_binary")
+        assert mine["id"].to_pylist() == ids and mine["b"].to_pylist() == values
+
+    add(60, ours("create", data_storage_version=version, max_rows_per_file=25))
+    add(30, theirs)
+    add(30, ours("append"))
+    check()
+    peer.run("lance.dataset(uri).delete('id % 7 = 3')", uri=uri)
+    table = {key: value for key, value in table.items() if key % 7 != 3}
+    check()
+    peer.run("lance.dataset(uri).optimize.compact_files()", uri=uri)
+    check()
+    changed = rows_of([b"new" * 500, None], 4, metadata=metadata)
+    peer.run("lance.dataset(uri).merge_insert('id').when_matched_update_all().when_not_matched_insert_all().execute(rows)",
+             uri=uri, rows=changed)
+    table.update({4: b"new" * 500, 5: None})
+    add(10, ours("append"))
+    check()
+    peer.run("import datetime; lance.dataset(uri).cleanup_old_versions(datetime.timedelta(0), delete_unverified=True)", uri=uri)
+    check()
+    table = {}
+    add(20, ours("overwrite"))
+    check()
+
+
+FORMS = {
+    "large_binary, marked": (pa.large_binary(), BLOB),
+    "binary, marked": (pa.binary(), BLOB),
+    "text, marked": (pa.utf8(), BLOB),
+    "extension": (BlobType(), None),
+    "extension, short": (BlobType(SHORT), None),
+    "extension by metadata": (LONG, {"ARROW:extension:name": "lance.blob.v2"}),
+    "short by metadata": (SHORT, {"ARROW:extension:name": "lance.blob.v2"}),
+    "marked struct": (SHORT, BLOB),
+    "both": (SHORT, {"ARROW:extension:name": "lance.blob.v2", **BLOB}),
+    "extension of bytes": (pa.large_binary(), {"ARROW:extension:name": "lance.blob.v2"}),
+    "extension of other fields": (pa.struct([("data", pa.binary()), ("uri", pa.utf8())]), {"ARROW:extension:name": "lance.blob.v2"}),
+    "extension of one field": (pa.struct([("data", pa.large_binary())]), {"ARROW:extension:name": "lance.blob.v2"}),
+    "strange sizes": (pa.large_binary(), {**BLOB, "lance-encoding:blob-inline-size-threshold": "many"}),
+    "large_binary, plain": (pa.large_binary(), None),
+    "struct, plain": (SHORT, None),
+    "long struct, plain": (LONG, None),
+    "other sizes": (BlobType(), {"lance-encoding:blob-inline-size-threshold": "7"}),
+}
+SEND = """
+def unpacked(name, storage, metadata, values, first):
+    kind = lance.blob.BlobType._from_storage_type(storage) if name.startswith("extension") and metadata is None else storage
+    kind = lance.blob.BlobType._from_storage_type(storage) if name == "other sizes" else kind
+    array = pa.array(values, storage)
+    array = pa.ExtensionArray.from_storage(kind, array) if kind != storage else array
+    schema = pa.schema([pa.field("id", pa.int64()), pa.field("b", kind, metadata=metadata)])
+    return pa.table([pa.array(range(first, first + len(values)), pa.int64()), array], schema=schema)
+"""
+
+
+def accepted(write):
+    try:
+        write()
+    except (PeerError, javelin.errors.InvalidInput, javelin.errors.NotSupported):
+        return False
+    return True
+
+
+# What is taken for a new table and for an append, we take too, and nothing more.
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+@pytest.mark.parametrize("base", [None, "large_binary, marked", "extension"])
+def test_forms_that_are_taken(peer, tmp_path, version, base):
+    if version == "2.1" and base == "extension":
+        pytest.skip("there is no such table")
+    peer.run(SEND)
+    differ = []
+    for name, (kind, metadata) in FORMS.items():
+        if base is None and name in ("large_binary, plain", "struct, plain", "long struct, plain"):
+            continue  # no blobs
+        uri = str(tmp_path / name.replace(" ", "_"))
+        ours, theirs = uri + "_ours", uri + "_theirs"
+        values = [b"abc", None, b""] if name != "text, marked" else ["abc", None, ""]
+        if base is not None:
+            for table in (ours, theirs):
+                javelin.write_dataset(rows_of([b"base"], kind=FORMS[base][0], metadata=FORMS[base][1]), table, data_storage_version=version)
+        mode = "create" if base is None else "append"
+        mine = rows_of(values, 1, kind, metadata)
+        storage = kind.storage_type if isinstance(kind, pa.ExtensionType) else kind
+        plain = mine["b"].combine_chunks()
+        plain = (plain.storage if isinstance(kind, pa.ExtensionType) else plain).to_pylist()
+        by_us = accepted(lambda: javelin.write_dataset(mine, ours, mode=mode, data_storage_version=version))
+        by_them = accepted(lambda: peer.run(
+            "lance.write_dataset(unpacked(name, storage, metadata, values, 1), uri, mode=mode, data_storage_version=version)",
+            name=name, storage=storage, metadata=metadata, values=plain, uri=theirs, mode=mode, version=version))
+        if by_us != by_them:
+            differ.append((name, by_us, by_them))
+        if by_us and by_them:
+            assert peer.answer("", "everything(uri)", uri=ours) == peer.answer("", "everything(uri)", uri=theirs), name
+    assert not differ, str(differ)
+
+
+def test_values_that_are_refused_leave_nothing(tmp_path):
+    uri = str(tmp_path / "table")
+    schema = pa.schema([pa.field("b", LONG, metadata={"ARROW:extension:name": "lance.blob.v2"})])
+    for row, kind in [({}, javelin.errors.InvalidInput), ({"data": b"a", "uri": "file:///x"}, javelin.errors.InvalidInput),
+                      ({"data": b"a", "position": 1, "size": 1}, javelin.errors.InvalidInput),
+                      ({"uri": "file:///x", "size": 1}, javelin.errors.InvalidInput),
+                      ({"uri": "file:///x"}, javelin.errors.NotSupported)]:
+        good = [{"data": b"x" * 70000}] * 3
+        batches = [pa.record_batch([pa.array(values, LONG)], schema=schema) for values in (good, [row])]
+        with pytest.raises(kind, match="'b'"):
+            javelin.write_dataset(iter(batches), uri, schema=schema, max_rows_per_file=2)
+        assert [path for path in pathlib.Path(uri).rglob("*") if path.is_file()] == []
+    with pytest.raises(javelin.errors.NotSupported, match="2.2"):
+        javelin.write_dataset(pa.table([pa.array([{"data": b"a"}], LONG)], schema=schema), uri, data_storage_version="2.1")
+
+
+# A file alone: v1 in all versions.
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_files_of_ours(peer, tmp_path, version):
+    values = random_values(random.Random(3), 500, [0, 64, 4096])
+    table = rows_of(values)
+    source, target = str(tmp_path / "in.arrow"), str(tmp_path / "out.lance")
+    with pa.OSFile(source, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=90)
+    subprocess.run([built_tool("file_tool"), "write", source, target, "--page-bytes", "2000", "--version", version], check=True)
+    peer.run("from lance.file import LanceFileReader")
+    read = peer.answer("", "LanceFileReader(path).read_all().to_table().to_pydict()", path=target)
+    assert read == {"id": list(range(500)), "b": values}
+
+
+# ---- memory and batches ----
+
+
+def test_large_values_in_little_memory(tmp_path):
+    uri = str(tmp_path / "table")
+    session = javelin.Session(memory_limit_bytes=24 << 20)
+    values = [bytes([i + 1]) * (6 << 20) for i in range(8)]
+    for mode, version in [("create", "2.2"), ("overwrite", "2.1")]:
+        javelin.write_dataset(rows_of(values), uri, mode=mode, session=session, data_storage_version=version)
+        dataset = javelin.dataset(uri, session=session)
+        with pytest.raises(javelin.errors.OutOfMemory):
+            dataset.take(list(range(8)), blob_handling="all_binary")
+        batches = list(dataset.to_batches(["b"], blob_handling="all_binary", batch_size_bytes=8 << 20))
+        assert [batch.num_rows for batch in batches] == [1] * 8
+        assert [value for batch in batches for value in batch["b"].to_pylist()] == values
+
+
+def test_bytes_of_blobs_count_in_a_batch(tmp_path):
+    uri = str(tmp_path / "table")
+    values = random_values(random.Random(9), 600, [0, 1000, 9000])
+    dataset = javelin.write_dataset(rows_of(values), uri, max_rows_per_file=250)
+    batches = list(dataset.to_batches(blob_handling="all_binary", batch_size_bytes=20000))
+    assert [value for batch in batches for value in batch["b"].to_pylist()] == values
+    assert max(batch.nbytes for batch in batches) < 2 * 20000 and len(batches) > 10
+    scan = dataset.scanner(["b"], limit=100, offset=37, blob_handling="all_binary", batch_size=30, batch_size_bytes=5000)
+    assert scan.to_table()["b"].to_pylist() == values[37:137] and max(batch.num_rows for batch in scan.to_batches()) <= 30
+
+
+def test_shards_of_blob_tables_are_refused(tmp_path):
+    key = pa.field("id", pa.int64(), False, metadata={"lance-schema:unenforced-primary-key": "true"})
+    for version in ("2.0", "2.1", "2.2"):
+        table = rows_of([b"a", b"b"])
+        table = pa.table(table.columns, schema=pa.schema([key, table.schema.field("b")]))
+        dataset = javelin.write_dataset(table, str(tmp_path / version), data_storage_version=version)
+        with pytest.raises(javelin.errors.NotSupported, match="'b'"):
+            dataset.initialize_mem_wal(unsharded=True)

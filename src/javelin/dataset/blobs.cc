@@ -25,12 +25,12 @@ using internal::ObjectLocation;
 constexpr auto kInline = static_cast<uint8_t>(file::BlobPlace::kInline);
 constexpr auto kLastInTable = static_cast<uint8_t>(file::BlobPlace::kAlone);
 
-
 // The kind of a column that holds descriptions, by the field of the table that it comes from.
 BlobKind KindOfDescriptions(const Dataset& dataset, const arrow::RecordBatch& rows, int column) {
   const file::Field* field = dataset.schema().FindByName(rows.column_name(column));
   const BlobKind kind = field == nullptr ? BlobKind::kNone : file::BlobKindOf(*field);
-  const bool described = kind != BlobKind::kNone && rows.column(column)->type()->Equals(*file::BlobDescriptionType(kind));
+  const bool described =
+      kind != BlobKind::kNone && rows.column(column)->type()->Equals(*file::BlobDescriptionType(kind));
   return described ? kind : BlobKind::kNone;
 }
 
@@ -197,7 +197,8 @@ arrow::Result<int64_t> RowsThatFitWithBlobs(const Dataset& dataset, const arrow:
   for (int64_t row = 0; row < count; ++row) {
     uint64_t wanted = each;
     for (const auto& column : sizes) {
-      if (column->IsValid(row) && __builtin_add_overflow(wanted, column->Value(row), &wanted)) wanted = std::numeric_limits<uint64_t>::max();
+      if (column->IsValid(row) && __builtin_add_overflow(wanted, column->Value(row), &wanted))
+        wanted = std::numeric_limits<uint64_t>::max();
     }
     if (wanted > left) return std::max<int64_t>(row, 1);
     left -= wanted;

@@ -117,8 +117,8 @@ TEST_P(Blobs, FieldsOfV1BecomeV2WhereFilesHaveIt) {
     ASSERT_OK_AND_ASSIGN(const auto made, Write(Rows(kValues, type, more), WriteMode::kOverwrite,
                                                 {.data_storage_version = file::FileVersion{2, 2}}));
     const file::Field& field = made->schema().fields()[0];
-    EXPECT_EQ(field.metadata, (std::map<std::string, std::string>{{"ARROW:extension:name", "lance.blob.v2"},
-                                                                  {"mine", "kept"}}));
+    EXPECT_EQ(field.metadata,
+              (std::map<std::string, std::string>{{"ARROW:extension:name", "lance.blob.v2"}, {"mine", "kept"}}));
     EXPECT_TRUE(field.type->Equals(*ShortForm()));
     EXPECT_EQ(made->manifest().fragments[0].files[0].fields.size(), 1u);
     EXPECT_EQ(Read(*made), kValues);
@@ -190,8 +190,8 @@ TEST_P(Blobs, ARowThatIsRefusedLeavesNothing) {
   ASSERT_OK(uris.AppendNull());
   ASSERT_OK(uris.Append("file:///outside"));
   parts[1] = uris.Finish().ValueOrDie();
-  const auto bad = arrow::RecordBatch::Make(
-      good->schema(), 2, {arrow::StructArray::Make(parts, ShortForm()->fields()).ValueOrDie()});
+  const auto bad = arrow::RecordBatch::Make(good->schema(), 2,
+                                            {arrow::StructArray::Make(parts, ShortForm()->fields()).ValueOrDie()});
   ExpectError(world_.WriteBatches({good, good, bad}, WriteMode::kCreate, {.max_rows_per_file = 1}).status(),
               ErrorKind::kNotSupported, "file:///outside");
   EXPECT_THAT(Files(), IsEmpty());

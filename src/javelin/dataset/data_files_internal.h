@@ -48,7 +48,7 @@ class DataFilesWriter {
   const DataFileLimits limits_;
   std::string path_;                              // of the file under way
   std::unique_ptr<file::DataFileWriter> writer_;  // of the file under way
-  std::vector<std::string> keys_;  // of all data files and their sidecars, under way or finished
+  std::vector<std::string> keys_;                 // of all data files and their sidecars, under way or finished
   std::vector<table::Fragment> fragments_;
 };
 

@@ -97,9 +97,10 @@ arrow::Result<std::shared_ptr<arrow::DataType>> BlobInputType(const Field& field
 }
 
 arrow::Status CheckBlobField(const Field& field) {
-  ARROW_RETURN_NOT_OK(BlobSizes::Of(field).status());
   const bool is_v2 = BlobKindOf(field) == BlobKind::kV2;
-  if (is_v2 ? FormOf(*field.type) != nullptr : field.type->id() == arrow::Type::LARGE_BINARY) return arrow::Status::OK();
+  if (is_v2) ARROW_RETURN_NOT_OK(BlobSizes::Of(field).status());
+  if (is_v2 ? FormOf(*field.type) != nullptr : field.type->id() == arrow::Type::LARGE_BINARY)
+    return arrow::Status::OK();
   return InvalidInput("blob column '{}' has type {}; it must be {}", field.name, field.type->ToString(),
                       is_v2 ? LongForm()->ToString() : "large_binary");
 }
@@ -116,15 +117,21 @@ arrow::Status CheckBlobs(const Field& field, const arrow::ArrayData& values) {
 arrow::Status CheckBlobMayFollow(const Field& given, const Field& table) {
   ARROW_RETURN_NOT_OK(BlobInputType(table, *given.type).status());
   const bool is_v2 = BlobKindOf(table) == BlobKind::kV2;
-  if (is_v2 && given.type->id() != arrow::Type::STRUCT && BlobKindOf(given) == BlobKind::kNone)
-    return InvalidInput("column '{}' has type {}, the table has blobs there; mark the field with metadata '{}'",
-                        given.name, given.type->ToString(), kBlobMetadata);
+  const bool is_struct = given.type->id() == arrow::Type::STRUCT;
+  const BlobKind mark = BlobKindOf(given);
+  const bool fits = is_struct ? mark == BlobKind::kV2 || given.children.size() <= table.children.size()
+                              : mark == BlobKind::kV1 || (mark == BlobKind::kNone && !is_v2);
+  if (!fits)
+    return InvalidInput("column '{}' of type {} is not marked as the blobs that the table has there; give the field {}",
+                        given.name, given.type->ToString(),
+                        is_struct ? "the extension lance.blob.v2" : "metadata lance-encoding:blob alone");
+  if (!is_v2) return arrow::Status::OK();
   ARROW_ASSIGN_OR_RAISE(const BlobSizes sizes, BlobSizes::Of(table));
   const std::array<std::pair<std::string_view, uint64_t>, 3> known = {
       {{kInlineMost, sizes.inline_most}, {kSharedMost, sizes.shared_most}, {kSidecarMost, sizes.sidecar_most}}};
   for (const auto& [key, value] : known) {
     ARROW_ASSIGN_OR_RAISE(const uint64_t wish, SizeOf(given, key, value, 0));
-    if (is_v2 && wish != value)
+    if (wish != value)
       return InvalidInput("'{}' of column '{}' is {}, the table has {}; leave it out", key, given.name, wish, value);
   }
   return arrow::Status::OK();

@@ -38,8 +38,8 @@ arrow::Status CheckBlobs(const Field& field, const arrow::ArrayData& values);
 // other sizes.
 arrow::Status CheckBlobMayFollow(const Field& given, const Field& table);
 
-// The columns of a new table: in one of `has_v2` data files v1 is no more, and such fields become v2 ones. InvalidInput:
-// a v1 field of a type that has no such form, or one that is called both.
+// The columns of a new table: in one of `has_v2` data files v1 is no more, and such fields become v2 ones.
+// InvalidInput: a v1 field of a type that has no such form, or one that is called both.
 arrow::Result<std::shared_ptr<arrow::Schema>> BlobColumnsOfNewTable(const arrow::Schema& given, bool has_v2);
 
 }  // namespace javelin::file

@@ -46,7 +46,10 @@ arrow::Result<std::shared_ptr<arrow::Array>> Column(const auto& places, arrow::M
 
 arrow::Result<std::shared_ptr<arrow::ArrayData>> BlobWriter::Write(const Field& field, const arrow::ArrayData& values) {
   const bool is_v2 = BlobKindOf(field) == BlobKind::kV2;
-  ARROW_ASSIGN_OR_RAISE(const BlobSizes sizes, BlobSizes::Of(field));
+  BlobSizes sizes;
+  if (is_v2) {
+    ARROW_ASSIGN_OR_RAISE(sizes, BlobSizes::Of(field));
+  }
   // Nulls of v1 have a place too, which nothing can have.
   const Place null{.position = is_v2 ? 0 : version_ == FileVersion{2, 0} ? kNullBlobV20 : kNullBlob};
   const BlobValues blobs(values);
@@ -64,7 +67,7 @@ arrow::Result<std::shared_ptr<arrow::ArrayData>> BlobWriter::Write(const Field& 
       ARROW_ASSIGN_OR_RAISE(place, WriteAlone(value));
     } else if (is_v2 && size > sizes.inline_most) {
       ARROW_ASSIGN_OR_RAISE(place, WriteShared(value, sizes.sidecar_most));
-    } else if (size > 0) {
+    } else if (is_v2 || size > 0) {  // an empty value of v1 lies nowhere
       ARROW_ASSIGN_OR_RAISE(place.position, container_.WriteBlob(value));
     }
     place.size = size;
@@ -92,16 +95,15 @@ arrow::Result<std::shared_ptr<arrow::ArrayData>> BlobWriter::DescribeV2(const st
   ARROW_ASSIGN_OR_RAISE(parts[4], arrow::MakeArrayFromScalar(arrow::StringScalar(""), count, pool_));
   BufferPtr validity;
   if (values.GetNullCount() > 0) {
-    ARROW_ASSIGN_OR_RAISE(validity, arrow::internal::CopyBitmap(pool_, values.buffers[0]->data(), values.offset, count));
+    ARROW_ASSIGN_OR_RAISE(validity,
+                          arrow::internal::CopyBitmap(pool_, values.buffers[0]->data(), values.offset, count));
   }
   ARROW_ASSIGN_OR_RAISE(const auto rows, arrow::StructArray::Make(parts, BlobDescriptionType(BlobKind::kV2)->fields(),
                                                                   std::move(validity)));
   return rows->data();
 }
 
-arrow::Result<std::unique_ptr<ObjectWriter>> BlobWriter::OpenSidecar() {
-  return open_sidecar_(++last_id_);
-}
+arrow::Result<std::unique_ptr<ObjectWriter>> BlobWriter::OpenSidecar() { return open_sidecar_(++last_id_); }
 
 arrow::Result<BlobWriter::Place> BlobWriter::WriteShared(BufferPtr value, uint64_t sidecar_most) {
   const auto size = static_cast<uint64_t>(value->size());

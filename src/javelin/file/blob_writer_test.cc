@@ -93,10 +93,12 @@ class BlobFile {
   arrow::Status Write(const std::shared_ptr<arrow::Field>& field, const arrow::ArrayVector& arrays,
                       DataFileWriteOptions options = {}) {
     ARROW_ASSIGN_OR_RAISE(schema_, Schema::FromArrow(*arrow::schema({field, arrow::field("n", arrow::int64())})));
-    options.open_sidecar = [this](uint32_t id) { return std::make_unique<WatchingWriter>(*resources_.memory, sidecars[id]); };
-    ARROW_ASSIGN_OR_RAISE(auto writer,
-                          DataFileWriter::Make(resources_, std::make_unique<WatchingWriter>(*resources_.memory, data),
-                                               schema_, options));
+    options.open_sidecar = [this](uint32_t id) {
+      return std::make_unique<WatchingWriter>(*resources_.memory, sidecars[id]);
+    };
+    ARROW_ASSIGN_OR_RAISE(
+        auto writer,
+        DataFileWriter::Make(resources_, std::make_unique<WatchingWriter>(*resources_.memory, data), schema_, options));
     int64_t next = 0;
     for (const auto& array : arrays) {
       arrow::Int64Builder numbers;
@@ -156,7 +158,8 @@ INSTANTIATE_TEST_SUITE_P(Versions, BlobsV1, ::testing::ValuesIn(kWrittenVersions
 
 TEST_P(BlobsV1, ValuesLieBesideThePages) {
   BlobFile file;
-  ASSERT_EQ(file.Write(V1(), {BytesOf({"hello", std::nullopt, "", std::string(1000, 'x')})}, {.version = GetParam()}), arrow::Status::OK());
+  ASSERT_EQ(file.Write(V1(), {BytesOf({"hello", std::nullopt, "", std::string(1000, 'x')})}, {.version = GetParam()}),
+            arrow::Status::OK());
   EXPECT_EQ(file.data.bytes.substr(0, 5), "hello");
   EXPECT_EQ(file.data.bytes.substr(5, 59), std::string(59, '\0'));
   EXPECT_EQ(file.data.bytes.substr(64, 1000), std::string(1000, 'x'));
@@ -165,8 +168,9 @@ TEST_P(BlobsV1, ValuesLieBesideThePages) {
   const auto expected =
       arrow::json::ArrayFromJSONString(
           BlobDescriptionType(BlobKind::kV1),
-          fmt::format(R"([{{"position": 0, "size": 5}}, {}, {{"position": 0, "size": 0}}, {{"position": 64, "size": 1000}}])",
-                      null))
+          fmt::format(
+              R"([{{"position": 0, "size": 5}}, {}, {{"position": 0, "size": 0}}, {{"position": 64, "size": 1000}}])",
+              null))
           .ValueOrDie();
   EXPECT_TRUE(file.Places()->Equals(expected)) << file.Places()->ToString();
   EXPECT_EQ(file.Open()->schema().ToArrow()->field(0)->type()->id(), arrow::Type::LARGE_BINARY);
@@ -232,7 +236,7 @@ TEST(BlobsV2, SizesDecideWhereAValueLies) {
         {"kind": 0, "position": 0, "size": 10, "blob_id": 0, "blob_uri": ""},
         {"kind": 1, "position": 0, "size": 11, "blob_id": 1, "blob_uri": ""},
         null,
-        {"kind": 0, "position": 0, "size": 0, "blob_id": 0, "blob_uri": ""},
+        {"kind": 0, "position": 64, "size": 0, "blob_id": 0, "blob_uri": ""},
         {"kind": 1, "position": 11, "size": 20, "blob_id": 1, "blob_uri": ""},
         {"kind": 2, "position": 0, "size": 21, "blob_id": 2, "blob_uri": ""},
         {"kind": 1, "position": 0, "size": 15, "blob_id": 3, "blob_uri": ""}])")
@@ -252,8 +256,7 @@ TEST(BlobsV2, SizesUnlessTheFieldSaysOtherwise) {
   ASSERT_EQ(file.Write(V2(), {FormOf(values, ShortForm())}), arrow::Status::OK());
   std::vector<uint8_t> kinds;
   const auto places = file.Places();
-  for (int64_t i = 0; i < 4; ++i)
-    kinds.push_back(static_cast<const arrow::UInt8Array&>(*places->field(0)).Value(i));
+  for (int64_t i = 0; i < 4; ++i) kinds.push_back(static_cast<const arrow::UInt8Array&>(*places->field(0)).Value(i));
   EXPECT_THAT(kinds, ElementsAre(0, 1, 1, 2));
   EXPECT_EQ(file.Values(), values);
 }

@@ -132,8 +132,7 @@ void AppendProto(const Field& field, FieldId parent, std::vector<FieldProto>& ou
   proto.set_unenforced_clustering_key_position(field.clustering_key_position);
   out.push_back(std::move(proto));
   // The parts of a blob column in a file's own descriptor have no ids, nor a parent.
-  for (const Field& child : field.children)
-    AppendProto(child, child.id == kRootParent ? kRootParent : field.id, out);
+  for (const Field& child : field.children) AppendProto(child, child.id == kRootParent ? kRootParent : field.id, out);
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ arrow::Status CheckSmallChunks(const std::string& path, const Field& field, File
 
 arrow::Status CheckField(const std::string& path, const Field& field, FileVersion version) {
   const std::string& type = field.logical_type;
-  if (type == "map" || BlobKindOf(field) == BlobKind::kV2 || type.starts_with("fixed_size_list:struct")) return TooNew(path, field, version);
+  if (type == "map" || BlobKindOf(field) == BlobKind::kV2 || type.starts_with("fixed_size_list:struct"))
+    return TooNew(path, field, version);
   if (version == FileVersion{2, 1}) ARROW_RETURN_NOT_OK(CheckSmallChunks(path, field, version));
   if (type == "struct" && !field.children.empty() && IsLeafColumn(field)) {
     ARROW_ASSIGN_OR_RAISE(const StructPacker packer, StructPacker::Make(field));
