@@ -9,6 +9,7 @@ namespace javelin::internal {
 namespace {
 
 constexpr uint64_t kMaxBlockRows = 1 << 20;
+constexpr uint64_t kLeastBlockBytes = 1 << 20;  // less costs more to plan and to fetch than to decode
 constexpr uint64_t kMaxFirstRows = 64 << 10;  // until it is known how wide rows are
 constexpr uint64_t kBlockGrowth = 8;          // a block has at most so many times the rows of those before
 constexpr uint64_t kUsualCompression = 8;     // text takes seldom less of a file than an eighth of its size
@@ -34,7 +35,9 @@ uint64_t FixedBits(const arrow::DataType& type, bool* varies) {
 }  // namespace
 
 BlockSize::BlockSize(uint64_t target_bytes, const Projection& projection)
-    : target_bytes_(target_bytes), most_rows_(kMaxBlockRows) {
+    : batch_bytes_(target_bytes),
+      block_bytes_(std::max(target_bytes, kLeastBlockBytes)),
+      most_rows_(kMaxBlockRows) {
   uint64_t bits = 0;
   for (const auto& field : projection.arrow_schema()->fields()) bits += FixedBits(*field->type(), &varies_);
   fixed_bytes_ = bits / 8;
@@ -44,7 +47,7 @@ BlockSize::BlockSize(uint64_t target_bytes, const Projection& projection)
 uint64_t BlockSize::rows() const {
   uint64_t most = most_rows_;
   if (varies_) most = std::min(most, learnt_rows_ == 0 ? kMaxFirstRows : learnt_rows_ * kBlockGrowth);
-  return std::min(most, RowsOfTarget());
+  return std::min(most, RowsOf(block_bytes_));
 }
 
 void BlockSize::Expect(uint64_t stored) {

@@ -16,7 +16,8 @@
 
 namespace javelin::internal {
 
-// How many rows to read at once so that a block takes about `target` bytes, learnt from the blocks before.
+// How many rows to read at once, and of these to hand out at once, so that a batch takes about `target` bytes. A block
+// is one batch, or several that are small. Learnt from the blocks before.
 class BlockSize {
  public:
   BlockSize(uint64_t target_bytes, const Projection& projection);
@@ -24,7 +25,7 @@ class BlockSize {
   uint64_t rows() const;
   uint64_t bytes(uint64_t rows) const { return rows * std::max<uint64_t>(1, bytes_per_row_); }
   // Rows of a batch of at most `limit` rows and about the target's bytes.
-  uint64_t BatchRows(uint64_t limit) const { return learnt_rows_ == 0 ? limit : std::min(limit, RowsOfTarget()); }
+  uint64_t BatchRows(uint64_t limit) const { return learnt_rows_ == 0 ? limit : std::min(limit, RowsOf(batch_bytes_)); }
   // A first guess, until a block has shown how wide rows are.
   void Expect(uint64_t stored_bytes_per_row);
   void Learn(uint64_t rows, uint64_t bytes);
@@ -32,9 +33,10 @@ class BlockSize {
   void DidNotFit(uint64_t rows) { most_rows_ = std::max<uint64_t>(1, rows / 2); }
 
  private:
-  uint64_t RowsOfTarget() const { return std::max<uint64_t>(1, target_bytes_ / std::max<uint64_t>(1, bytes_per_row_)); }
+  uint64_t RowsOf(uint64_t bytes) const { return std::max<uint64_t>(1, bytes / std::max<uint64_t>(1, bytes_per_row_)); }
 
-  const uint64_t target_bytes_;
+  const uint64_t batch_bytes_;
+  const uint64_t block_bytes_;
   uint64_t fixed_bytes_ = 0;  // of a row, where its values have one width
   bool varies_ = false;       // some have none
   uint64_t most_rows_;
