@@ -57,7 +57,7 @@ arrow::Result<ObjectLocation> DatasetState::Locate(FragmentId fragment, const ta
 
 arrow::Result<ObjectLocation> DatasetState::Locate(const std::optional<uint32_t>& base_id, std::string_view folder,
                                                    const std::string& name) const {
-  const std::string in_folder = fmt::format("{}/{}", folder, name);
+  const std::string in_folder = JoinKey(folder, name);
   if (!base_id) return ObjectLocation{location.store, table::TableKey(location, in_folder)};
   for (const table::BasePath& base : manifest().base_paths) {
     if (base.id != *base_id) continue;

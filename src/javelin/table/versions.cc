@@ -136,8 +136,10 @@ arrow::Status TornLatest(const StoreLocation& table, const ManifestName& latest,
 }  // namespace
 
 std::string ToFileName(const ManifestName& name) {
-  if (name.scheme == NamingScheme::kV1) return fmt::format("{}{}", name.version.value(), kSuffix);
-  return fmt::format("{:020}{}", UINT64_MAX - name.version.value(), kSuffix);
+  const bool is_v1 = name.scheme == NamingScheme::kV1;
+  std::string text = std::to_string(is_v1 ? name.version.value() : UINT64_MAX - name.version.value());
+  if (!is_v1) text.insert(0, kV2Digits - text.size(), '0');
+  return text += kSuffix;
 }
 
 std::optional<ManifestName> ParseManifestName(std::string_view file_name) {
@@ -158,7 +160,7 @@ bool IsDetached(TableVersion version) { return (version.value() & kDetachedBit) 
 std::string TableKey(const StoreLocation& table, std::string_view name) { return JoinKey(table.root, name); }
 
 std::string ManifestKey(const StoreLocation& table, const ManifestName& name) {
-  return TableKey(table, fmt::format("{}{}", kVersionsFolder, ToFileName(name)));
+  return TableKey(table, std::string(kVersionsFolder) + ToFileName(name));
 }
 
 arrow::Result<ManifestName> FindLatestVersion(const StoreLocation& table) {
