@@ -94,7 +94,8 @@ def write_dataset(
     data_obj : anything that holds rows
         Anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pyarrow, polars, a dataset or scanner of ours), a pandas
         frame, a dict of columns, a list of dicts, or an iterator of record batches with its `schema`. Streams are not held in
-        memory as a whole.
+        memory as a whole. A column of ``large_binary`` whose field has metadata ``lance-encoding:blob`` is one of blobs, which lie
+        beside the other values; so is one of the released package's ``blob_array`` (bytes, no URIs), in data files of 2.2.
     uri : str, Path or LanceDataset
         Where the table is. Through a dataset the rows are written against its version: a conflict with what others committed
         since is an error.

@@ -170,10 +170,8 @@ class PageSplitter {
     std::vector<std::string> values;
     for (const Bytes& buffer : chunk.values) values.push_back(AsString(buffer));
     Add(Position::kChunk, layout.value_compression(), table->num_values(0), std::move(values));
-    if (form.has_rep)
-      Add(Position::kBlock, layout.rep_compression(), chunk.num_levels, {AsString(chunk.rep)}, kLevels);
-    if (form.has_def)
-      Add(Position::kBlock, layout.def_compression(), chunk.num_levels, {AsString(chunk.def)}, kLevels);
+    if (form.has_rep) Add(Position::kBlock, layout.rep_compression(), chunk.num_levels, {AsString(chunk.rep)}, kLevels);
+    if (form.has_def) Add(Position::kBlock, layout.def_compression(), chunk.num_levels, {AsString(chunk.def)}, kLevels);
     if (layout.has_dictionary())
       Add(Position::kBlock, layout.dictionary(), layout.num_dictionary_items(), {buffers_[2]});
   }

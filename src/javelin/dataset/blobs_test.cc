@@ -2,6 +2,7 @@
 #include "javelin/dataset/blobs.h"
 
 #include "javelin/dataset/dataset_world_internal.h"
+#include "javelin/dataset/row_change.h"
 #include "javelin/file/blob_field.h"
 #include "javelin/table/versions.h"
 
@@ -221,6 +222,16 @@ TEST_P(Blobs, TheNthRequestFails) {
       EXPECT_EQ(Read(*again), kValues);
     }
   }
+}
+
+TEST_P(Blobs, ARowChangeBringsBlobs) {
+  ASSERT_OK_AND_ASSIGN(const auto before, Write(Rows(kValues, ShortForm(), kExtension), WriteMode::kCreate));
+  const std::vector<Text> more = {std::string(80000, 'z'), "new"};
+  const auto reader = ReaderOf({Rows(more, arrow::large_binary(), kBlob)});
+  ASSERT_OK_AND_ASSIGN(const auto after, CommitRowChange(*before, {reader.get(), {{FragmentId(0), 0}}, {}}));
+  std::vector<Text> expected(kValues.begin() + 1, kValues.end());
+  expected.insert(expected.end(), more.begin(), more.end());
+  EXPECT_EQ(Read(*after), expected);
 }
 
 TEST_P(Blobs, RowsOfABatchWithTheirBytes) {

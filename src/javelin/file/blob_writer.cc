@@ -107,10 +107,11 @@ arrow::Result<std::unique_ptr<ObjectWriter>> BlobWriter::OpenSidecar() { return 
 
 arrow::Result<BlobWriter::Place> BlobWriter::WriteShared(BufferPtr value, uint64_t sidecar_most) {
   const auto size = static_cast<uint64_t>(value->size());
-  if (shared_ == nullptr || size > sidecar_most || shared_end_ > sidecar_most - size) {
+  if (shared_ == nullptr || shared_most_ != sidecar_most || size > sidecar_most || shared_end_ > sidecar_most - size) {
     ARROW_RETURN_NOT_OK(Finish());
     ARROW_ASSIGN_OR_RAISE(shared_, OpenSidecar());
     shared_id_ = last_id_;
+    shared_most_ = sidecar_most;
     shared_end_ = 0;
   }
   const Place place{.kind = static_cast<uint8_t>(BlobPlace::kShared), .position = shared_end_, .blob_id = shared_id_};

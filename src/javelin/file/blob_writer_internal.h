@@ -1,5 +1,6 @@
 // The values of blob columns on their way into a data file and its sidecars. They are written as they come, from the
-// memory that they were given in, and never held: what goes on to pages is where they lie (docs/format.md, "Blobs").
+// memory that they were given in (small ones many together), and not held: what goes on to pages is where they lie
+// (docs/format.md, "Blobs").
 #pragma once
 
 #include <cstdint>
@@ -50,6 +51,7 @@ class BlobWriter {
   uint32_t last_id_ = 0;                  // of the sidecars
   std::unique_ptr<ObjectWriter> shared_;  // the one that values are added to; null: none
   uint32_t shared_id_ = 0;
+  uint64_t shared_most_ = 0;  // columns that differ in it do not share
   uint64_t shared_end_ = 0;
 };
 

@@ -222,6 +222,17 @@ TEST_P(BlobsV1, NothingIsHeldOfTheValues) {
   EXPECT_GT(file.summary.size_bytes, static_cast<uint64_t>(60 * kMiB));
 }
 
+// Places are made and counted for some rows after the other, however many a batch has.
+TEST_P(BlobsV1, ManyRowsAreTakenSomeAtOnce) {
+  const Resources resources = TestResources(16 * kMiB);
+  BlobFile file(resources);
+  std::vector<Text> values(100'000, "x");
+  values[99'999].reset();
+  ASSERT_EQ(file.Write(V1(), {BytesOf(values)}, {.version = GetParam(), .page_bytes = 1 << 20}), arrow::Status::OK());
+  EXPECT_LT(file.data.most, 6 * kMiB);
+  EXPECT_EQ(file.Values(), values);
+}
+
 TEST(BlobsV2, SizesDecideWhereAValueLies) {
   const std::vector<Text> values = {std::string(10, 'a'), std::string(11, 'b'), std::nullopt,        "",
                                     std::string(20, 'c'), std::string(21, 'd'), std::string(15, 'e')};

@@ -13,6 +13,10 @@ namespace javelin::file {
 
 namespace {
 
+// Blobs below this size are copied, to be written many at once.
+constexpr int64_t kSmallBlob = 4 << 10;
+constexpr size_t kMostGathered = 64 << 10;
+
 // The message behind "/", its full name as the released reader expects it.
 void SetEncoding(const google::protobuf::Message& message, lance::file::v2::Encoding& encoding) {
   google::protobuf::Any any;
@@ -50,14 +54,28 @@ void ContainerWriter::MarkBlobs(size_t column) {
 }
 
 arrow::Result<uint64_t> ContainerWriter::WriteBlob(BufferPtr bytes) {
-  ARROW_RETURN_NOT_OK(Align());
-  const uint64_t position = position_;
-  ARROW_RETURN_NOT_OK(Put(std::move(bytes)));
+  const bool is_small = bytes->size() < kSmallBlob;
+  if (!is_small) ARROW_RETURN_NOT_OK(Align());
+  const uint64_t position = RoundUp(position_, kBufferAlignment);
+  if (!is_small) {
+    ARROW_RETURN_NOT_OK(Put(std::move(bytes)));
+    return position;
+  }
+  gathered_.resize(gathered_.size() + (position - position_));
+  gathered_.append(reinterpret_cast<const char*>(bytes->data()), static_cast<size_t>(bytes->size()));
+  position_ = position + static_cast<uint64_t>(bytes->size());
+  if (gathered_.size() >= kMostGathered) ARROW_RETURN_NOT_OK(Flush());
   return position;
+}
+
+arrow::Status ContainerWriter::Flush() {
+  if (gathered_.empty()) return arrow::Status::OK();
+  return sink_->Write(arrow::Buffer::FromString(std::exchange(gathered_, {})));
 }
 
 arrow::Status ContainerWriter::Put(BufferPtr bytes) {
   if (bytes->size() == 0) return arrow::Status::OK();
+  ARROW_RETURN_NOT_OK(Flush());
   position_ += static_cast<uint64_t>(bytes->size());
   return sink_->Write(std::move(bytes));
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <arrow/result.h>
@@ -37,12 +38,14 @@ class ContainerWriter {
   arrow::Status Put(BufferPtr bytes);
   arrow::Status Put(std::string bytes);
   arrow::Status Align();
+  arrow::Status Flush();  // what is gathered
 
   std::unique_ptr<ObjectWriter> sink_;
   const FileVersion version_;
   std::vector<lance::file::v2::ColumnMetadata> columns_;
   std::vector<uint64_t> column_rows_;
   uint64_t position_ = 0;
+  std::string gathered_;  // the last bytes before position_, not yet handed on
 };
 
 }  // namespace javelin::file

@@ -37,6 +37,8 @@ constexpr uint64_t kMaxPageBytes = uint64_t{1} << 30;
 constexpr uint64_t kBudgetShare = 8;
 // So much a writer takes in any case.
 constexpr uint64_t kMinHeldBytes = 1u << 20;
+// Places of blobs take memory of their own: they are made for so many rows at once.
+constexpr int64_t kRowsOfPlaces = 1 << 14;
 constexpr uint64_t kMaxValueBits = uint64_t{1} << 31;
 
 // A column on its way to the next page.
@@ -133,6 +135,8 @@ uint64_t RowsThatFit(const arrow::ArrayData& data, const PendingColumn& column, 
   return low;
 }
 
+bool IsBlob(const Field& field) { return BlobKindOf(field) != BlobKind::kNone; }
+
 // What a file says of its columns: those of v2 are what it stores of them.
 Schema SchemaOfFile(const Schema& schema) {
   std::vector<Field> fields;
@@ -169,6 +173,7 @@ class DataFileWriterImpl final : public DataFileWriter {
   arrow::Result<LeafPieces> Check(const arrow::RecordBatch& batch) const;
   // Values of blobs become the places that they get.
   arrow::Status WriteBlobs(LeafPieces& fields);
+  arrow::Status AppendWithBlobs(const LeafPieces& fields, int64_t num_rows);
   arrow::Status Append(const LeafPieces& fields, uint64_t num_rows);
   // Rows from `first` on that can be taken at once.
   uint64_t RowsOfSlice(const LeafPieces& fields, uint64_t first, uint64_t num_rows) const;
@@ -216,13 +221,12 @@ arrow::Result<LeafPieces> DataFileWriterImpl::Check(const arrow::RecordBatch& ba
     if (batch.column_name(i) != field.name)
       return InvalidInput("column {} is called '{}' instead of '{}'", i, batch.column_name(i), field.name);
     auto target = ToArrowField(field);
-    const bool is_blob = BlobKindOf(field) != BlobKind::kNone;
-    if (is_blob) {
+    if (IsBlob(field)) {
       ARROW_ASSIGN_OR_RAISE(auto type, BlobInputType(field, *batch.column(i)->type()));
       target = target->WithType(std::move(type));
     }
     ARROW_ASSIGN_OR_RAISE(auto shaped, ShapeArray(*batch.column_data(i), *target, field.name));
-    if (is_blob) ARROW_RETURN_NOT_OK(CheckBlobs(field, *shaped));
+    if (IsBlob(field)) ARROW_RETURN_NOT_OK(CheckBlobs(field, *shaped));
     fields.push_back(std::move(shaped));
     if (const int64_t nulls = fields.back()->GetNullCount(); !field.nullable && nulls > 0)
       return InvalidInput("column '{}' must not be null and has {} nulls", field.name, nulls);
@@ -233,10 +237,21 @@ arrow::Result<LeafPieces> DataFileWriterImpl::Check(const arrow::RecordBatch& ba
 arrow::Status DataFileWriterImpl::WriteBlobs(LeafPieces& fields) {
   for (size_t i = 0; i < fields.size(); ++i) {
     const Field& field = schema_.fields()[i];
-    if (BlobKindOf(field) == BlobKind::kNone) continue;
+    if (!IsBlob(field)) continue;
     auto places = blobs_.Write(field, *fields[i]);
     if (!places.ok()) return WithContext(places.status(), fmt::format("column '{}'", field.name));
     fields[i] = *std::move(places);
+  }
+  return arrow::Status::OK();
+}
+
+arrow::Status DataFileWriterImpl::AppendWithBlobs(const LeafPieces& fields, int64_t num_rows) {
+  for (int64_t first = 0; first < num_rows; first += kRowsOfPlaces) {
+    const int64_t count = std::min(kRowsOfPlaces, num_rows - first);
+    LeafPieces some;
+    for (const auto& field : fields) some.push_back(field->Slice(first, count));
+    ARROW_RETURN_NOT_OK(WriteBlobs(some));
+    ARROW_RETURN_NOT_OK(Append(some, static_cast<uint64_t>(count)));
   }
   return arrow::Status::OK();
 }
@@ -316,10 +331,11 @@ arrow::Status DataFileWriterImpl::Append(const LeafPieces& fields, uint64_t num_
 
 arrow::Status DataFileWriterImpl::Write(const arrow::RecordBatch& batch) {
   ARROW_RETURN_NOT_OK(CheckOpen());
-  ARROW_ASSIGN_OR_RAISE(LeafPieces fields, Check(batch));
+  ARROW_ASSIGN_OR_RAISE(const LeafPieces fields, Check(batch));
   ARROW_RETURN_NOT_OK(CheckRowsFit(batch, schema_, options_.version));
-  failed_ = WriteBlobs(fields);
-  if (failed_.ok()) failed_ = Append(fields, static_cast<uint64_t>(batch.num_rows()));
+  const bool has_blobs = std::ranges::any_of(schema_.fields(), IsBlob);
+  failed_ =
+      has_blobs ? AppendWithBlobs(fields, batch.num_rows()) : Append(fields, static_cast<uint64_t>(batch.num_rows()));
   return failed_;
 }
 
@@ -343,10 +359,9 @@ arrow::Result<DataFileSummary> DataFileWriterImpl::Finish() {
 }
 
 arrow::Result<std::vector<PhysicalColumn>> ColumnsOf(const Field& field, FileVersion version) {
-  const bool is_blob = BlobKindOf(field) != BlobKind::kNone;
-  if (is_blob) ARROW_RETURN_NOT_OK(CheckBlobField(field));
-  if (!is_blob && version == FileVersion{2, 0}) return ColumnsV20Of(field);
-  ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(is_blob ? StoredBlob(field) : field));
+  if (IsBlob(field)) ARROW_RETURN_NOT_OK(CheckBlobField(field));
+  if (!IsBlob(field) && version == FileVersion{2, 0}) return ColumnsV20Of(field);
+  ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(IsBlob(field) ? StoredBlob(field) : field));
   std::vector<PhysicalColumn> columns;
   for (LeafPath& path : paths) {
     auto shape = StoredShapeOf(path);

@@ -52,7 +52,7 @@ class DataFileWriter {
   virtual ~DataFileWriter() = default;
   // The batch must have schema.ToArrow()'s columns in order (types equal, nulls only where nullable) and rows that fit
   // the version: InvalidInput otherwise. Blob columns take what BlobInputType says (blob_input.h); their values are
-  // written at once, from the memory that they are in.
+  // written at once, the larger ones from the memory that they are in.
   virtual arrow::Status Write(const arrow::RecordBatch& batch) = 0;
   // Writes what is buffered, the metadata and the footer, and finishes the sink.
   virtual arrow::Result<DataFileSummary> Finish() = 0;

@@ -198,6 +198,11 @@ TEST(Initialize, RefusesColumnsThatCannotBeWrittenAndCommitsNothing) {
   auto dataset = MakeForeignTable(arrow::schema(fields));
   EXPECT_KIND(kNotSupported, "'places'", Initialize(*dataset, {}).status());
   EXPECT_EQ(dataset->CheckoutLatest().ValueOrDie()->version(), dataset->version());
+  // They can be written, but rows of shards are not brought together with blobs.
+  fields.back() = arrow::field("picture", arrow::large_binary(), true,
+                               arrow::key_value_metadata({"lance-encoding:blob"}, {"true"}));
+  dataset = MakeForeignTable(arrow::schema(fields));
+  EXPECT_KIND(kNotSupported, "'picture'", Initialize(*dataset, {}).status());
 }
 
 // SSTables of such a table could be written and never be compacted.

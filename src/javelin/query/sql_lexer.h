@@ -17,7 +17,7 @@ enum class SqlTokenKind {
   kString,      // 'it''s' or "it's"
   kHexString,   // X'0aff' or 0x0aff; text = the digits
   kNumber,      // 1, 1.5, .5, 5., 1e-3
-  kSymbol,      // + - * / % ( ) [ ] , . ; = <> < <= > >= || :: and those that only errors name: & | ^ ~ << >> ? ! : -> @
+  kSymbol,  // + - * / % ( ) [ ] , . ; = <> < <= > >= || :: and those that only errors name: & | ^ ~ << >> ? ! : -> @
   kEnd,
 };
 

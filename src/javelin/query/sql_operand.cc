@@ -30,8 +30,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kForeign
     {"isnull", "ISNULL (use IS NULL)"},
     {"notnull", "NOTNULL (use IS NOT NULL)"},
 }};
-constexpr std::array<std::string_view, 15> kForeignSymbols = {"&", "|", "^", "~", "<<", ">>", "?",
-                                                              "!", ":", "@", "->", "$", "{", "}", "#"};
+constexpr std::array<std::string_view, 15> kForeignSymbols = {"&", "|", "^",  "~", "<<", ">>", "?", "!",
+                                                              ":", "@", "->", "$", "{",  "}",  "#"};
 
 }  // namespace
 

@@ -10,9 +10,9 @@ namespace {
 
 // The tree in one line, every operator in parentheses.
 std::string Shape(const SqlNode& node) {
-  static const char* kNames[] = {"number", "string", "hex",     "bool", "null", "typed", "name", "neg",   "",     "and",   "or",
-                                 "not",    "isnull", "istrue", "isfalse", "distinct", "between", "in", "like", "cast", "call",
-                                 "field",  "element", "array"};
+  static const char* kNames[] = {"number",  "string", "hex",  "bool", "null",   "typed",  "name",    "neg",
+                                 "",        "and",    "or",   "not",  "isnull", "istrue", "isfalse", "distinct",
+                                 "between", "in",     "like", "cast", "call",   "field",  "element", "array"};
   switch (node.kind) {
     case SqlKind::kNumber:
     case SqlKind::kBoolean: return node.text;
@@ -145,9 +145,18 @@ TEST(SqlParser, DepthIsBoundedAndChainsAreNot) {
     return ParseSql(text).status();
   };
   EXPECT_TRUE(deep(100, "(", ")").ok());
-  for (const auto& [open, close] : std::vector<std::pair<std::string, std::string>>{
-           {"(", ")"}, {"not ", ""}, {"-", " "}, {"f(", ")"}, {"[", "]"}, {"", "[1]"}, {"", ".b"}, {"", " + 1"},
-           {"", "::int"}, {"", " is null"}, {"cast(", " as int)"}, {"1 in (", ")"}}) {
+  for (const auto& [open, close] : std::vector<std::pair<std::string, std::string>>{{"(", ")"},
+                                                                                    {"not ", ""},
+                                                                                    {"-", " "},
+                                                                                    {"f(", ")"},
+                                                                                    {"[", "]"},
+                                                                                    {"", "[1]"},
+                                                                                    {"", ".b"},
+                                                                                    {"", " + 1"},
+                                                                                    {"", "::int"},
+                                                                                    {"", " is null"},
+                                                                                    {"cast(", " as int)"},
+                                                                                    {"1 in (", ")"}}) {
     EXPECT_TRUE(HasKind(deep(20'000, open, close), ErrorKind::kInvalidInput)) << open << close;
   }
   std::string chain = "a = 0";

@@ -45,8 +45,7 @@ arrow::Status SqlErrorAt(ErrorKind kind, std::string_view text, SqlSpan span, co
   std::string shown = fmt::format("{} (line {}, column {})\n  {}\n  {}{}", message, line_number, column, excerpt,
                                   std::string(Characters(excerpt.substr(0, mark_begin)), ' '),
                                   std::string(std::max<size_t>(marks, 1), '^'));
-  return MakeError(kind, std::move(shown),
-                   {{"line", std::to_string(line_number)}, {"column", std::to_string(column)}});
+  return MakeError(kind, std::move(shown), {{"line", std::to_string(line_number)}, {"column", std::to_string(column)}});
 }
 
 size_t NameDistance(std::string_view a, std::string_view b) {

@@ -15,7 +15,7 @@ namespace javelin {
 namespace internal {
 namespace {
 
-constexpr int kDeepestFolder = 100;  // more means a loop of symbolic links
+constexpr int kDeepestFolder = 100;      // more means a loop of symbolic links
 constexpr size_t kEntryBytes = 8 << 10;  // of names read at once, on the stack of each folder
 constexpr uint64_t kCopyPiece = 4 << 20;
 constexpr uint64_t kLongRange = 64 << 10;
