@@ -39,7 +39,7 @@ struct AgainstOverwrite {
   }
   Verdict operator()(const UpdateConfig& other) {
     for (const auto& [key, value] : ours.config_upserts) {
-      if (other.replaces_config || other.config_keys.contains(key)) return Verdict::kNever;
+      if (other.config && (other.config->replaces || other.config->entries.contains(key))) return Verdict::kNever;
     }
     return Verdict::kFine;
   }
@@ -69,6 +69,10 @@ bool Meet(const std::vector<Id>& a, const std::vector<Id>& b) {
   return std::any_of(a.begin(), a.end(), [&](const Id& id) { return std::find(b.begin(), b.end(), id) != b.end(); });
 }
 
+bool Lists(const DataFile& file, FieldId field) {
+  return std::find(file.fields.begin(), file.fields.end(), field.value()) != file.fields.end();
+}
+
 OffsetSet AsSet(const std::vector<FragmentId>& fragments) {
   std::vector<uint32_t> ids;
   for (FragmentId fragment : fragments) ids.push_back(static_cast<uint32_t>(fragment.value()));
@@ -91,7 +95,7 @@ struct AgainstCreateIndex {
   }
   // Rows moved: an index over the old fragments holds addresses that are gone.
   Verdict operator()(const Rewrite& other) {
-    const OffsetSet moved = AsSet(other.old_fragments);
+    const OffsetSet moved = AsSet(other.OldFragments());
     for (const IndexEntry& index : ours.new_indices) {
       if (index.name == kMemWalIndexName) continue;
       const std::optional<OffsetSet> coverage = CoverageOf(index);
@@ -102,7 +106,9 @@ struct AgainstCreateIndex {
   Verdict operator()(const DataReplacement& other) {
     for (const DataReplacement::Replacement& replacement : other.replacements) {
       for (const IndexEntry& index : ours.new_indices) {
-        if (Meet(index.fields, replacement.fields)) return Verdict::kRetry;
+        const bool indexed = std::any_of(index.fields.begin(), index.fields.end(),
+                                         [&](FieldId field) { return Lists(replacement.new_file, field); });
+        if (indexed) return Verdict::kRetry;
       }
     }
     return Verdict::kFine;
@@ -149,7 +155,7 @@ struct AgainstUpdate {
   Verdict operator()(const Delete& other) {
     return IfTouched(Touched(other.deleted_fragment_ids, other.updated_fragments));
   }
-  Verdict operator()(const Rewrite& other) { return IfTouched(other.old_fragments); }
+  Verdict operator()(const Rewrite& other) { return IfTouched(other.OldFragments()); }
   Verdict operator()(const DataReplacement& other) {
     std::vector<FragmentId> changed;
     for (const DataReplacement::Replacement& replacement : other.replacements) changed.push_back(replacement.fragment);
@@ -160,7 +166,7 @@ struct AgainstUpdate {
   }
   Verdict operator()(const Update& other) {
     // Keys that it did not find and inserted may be keys of our new rows.
-    const bool may_repeat_keys = other.guards_inserted_keys && !ours.new_fragments.empty();
+    const bool may_repeat_keys = other.inserted_keys.has_value() && !ours.new_fragments.empty();
     return std::max({IfTouched(Touched(other.removed_fragment_ids, other.updated_fragments)),
                      may_repeat_keys ? Verdict::kRetry : Verdict::kFine, OfProgress(other.compacted_sstables)});
   }

@@ -47,8 +47,9 @@ Overwrite WithConfig(std::map<std::string, std::string> upserts) {
 
 UpdateConfig Config(std::set<std::string> keys, bool replaces = false) {
   UpdateConfig config;
-  config.config_keys = std::move(keys);
-  config.replaces_config = replaces;
+  config.config.emplace();
+  for (const std::string& key : keys) config.config->entries[key] = "v";
+  config.config->replaces = replaces;
   return config;
 }
 
@@ -61,6 +62,26 @@ Update Columns(std::vector<uint64_t> fragments, std::vector<int32_t> fields) {
 }
 
 const IndexEntry kMemWal = Index(std::string(kMemWalIndexName));
+Rewrite Rewriting(std::vector<uint64_t> fragments) {
+  Rewrite rewrite;
+  rewrite.groups.emplace_back();
+  for (uint64_t id : fragments) rewrite.groups[0].old_fragments.push_back(WithId(id));
+  return rewrite;
+}
+
+Merge Merging(bool preserves_nullability) { return {{}, {}, preserves_nullability}; }
+Project Projecting(bool preserves_nullability) { return {{}, preserves_nullability}; }
+
+DataReplacement Replacing(uint64_t fragment, int32_t field) {
+  return {{{FragmentId(fragment), DataFile{"new.lance", {field}, {0}, {2, 2}, 1, std::nullopt}}}};
+}
+
+// Inserted keys that nothing is known of.
+Update Guarded(Update update) {
+  update.inserted_keys.emplace();
+  return update;
+}
+
 const CompactedSsTable kProgress{Uuid::Random(1, 1), Generation(3)};
 
 struct Row {
@@ -80,28 +101,28 @@ std::vector<Row> Matrix() {
       {"that index dropped", CreateIndex{{}, {Index("mine", {1})}}, "..r.."},
       {"MemWAL installed", CreateIndex{{kMemWal}, {}}, "...r."},
       {"MemWAL dropped", CreateIndex{{}, {kMemWal}}, "...r."},
-      {"delete in a fragment of ours", Delete{{WithId(0)}, {}}, "....r"},
-      {"delete in the fragment we remove", Delete{{WithId(1)}, {}}, "....r"},
-      {"delete of a whole fragment of ours", Delete{{}, {FragmentId(0)}}, "....r"},
-      {"delete elsewhere", Delete{{WithId(2)}, {FragmentId(3)}}, "....."},
+      {"delete in a fragment of ours", Delete{{WithId(0)}, {}, ""}, "....r"},
+      {"delete in the fragment we remove", Delete{{WithId(1)}, {}, {}}, "....r"},
+      {"delete of a whole fragment of ours", Delete{{}, {FragmentId(0)}, {}}, "....r"},
+      {"delete elsewhere", Delete{{WithId(2)}, {FragmentId(3)}, {}}, "....."},
       {"update of rows", Update{{FragmentId(1)}, {WithId(0)}, {WithId(0)}, {}, {}, false}, "....r"},
       {"update that removes a fragment of ours", Update{{FragmentId(0)}, {}, {WithId(0)}, {}, {}, false}, "....r"},
       {"update elsewhere", Update{{FragmentId(3)}, {WithId(2)}, {WithId(0)}, {}, {}, false}, "....."},
-      {"update that found no row for its keys", Update{{}, {}, {WithId(0)}, {}, {}, false, true}, "....r"},
+      {"update that found no row for its keys", Guarded(Update{{}, {}, {WithId(0)}, {}, {}, false}), "....r"},
       {"update of rows with progress", Update{{}, {}, {}, {}, {kProgress}, false}, "....."},
       {"update of another column", Columns({0}, {2}), "....r"},
-      {"rewrite of covered fragments", Rewrite{{FragmentId(1), FragmentId(2)}}, "..r.r"},
-      {"rewrite of other fragments", Rewrite{{FragmentId(2)}}, "....."},
-      {"merge that keeps nullability", Merge{true}, "...rr"},
-      {"merge that does not", Merge{false}, "r..rr"},
-      {"project that keeps nullability", Project{true}, "....."},
-      {"project that does not", Project{false}, "r...r"},
+      {"rewrite of covered fragments", Rewriting({1, 2}), "..r.r"},
+      {"rewrite of other fragments", Rewriting({2}), "....."},
+      {"merge that keeps nullability", Merging(true), "...rr"},
+      {"merge that does not", Merging(false), "r..rr"},
+      {"project that keeps nullability", Projecting(true), "....."},
+      {"project that does not", Projecting(false), "r...r"},
       {"restore", Restore{}, "X.XXX"},
       {"reserve fragments", ReserveFragments{3}, "....."},
       {"update config", Config({"k"}), "....."},
-      {"replacement of the indexed field", DataReplacement{{{FragmentId(0), {FieldId(1)}}}}, "..r.r"},
-      {"replacement of another field", DataReplacement{{{FragmentId(0), {FieldId(2)}}}}, "....r"},
-      {"replacement in another fragment", DataReplacement{{{FragmentId(2), {FieldId(2)}}}}, "....."},
+      {"replacement of the indexed field", Replacing(0, 1), "..r.r"},
+      {"replacement of another field", Replacing(0, 2), "....r"},
+      {"replacement in another fragment", Replacing(2, 2), "....."},
       {"MemWAL progress alone", UpdateMemWalState{{kProgress}}, "XX..."},
       {"clone", Clone{}, "XXXXX"},
       {"update bases", UpdateBases{}, "....."},
@@ -146,14 +167,14 @@ TEST(Conflicts, DroppingAndReplacingIndices) {
   EXPECT_EQ(Verdict(replace, replace), 'r');
   EXPECT_EQ(Verdict(drop, CreateIndex{{Index("another")}, {}}), '.');
   EXPECT_EQ(Verdict(CreateIndex{{kMemWal}, {kMemWal}}, CreateIndex{{kMemWal}, {kMemWal}}), 'r');
-  EXPECT_EQ(Verdict(drop, Rewrite{{FragmentId(0)}}), '.');
+  EXPECT_EQ(Verdict(drop, Rewriting({0})), '.');
   EXPECT_EQ(Verdict(drop, DataOverlay{}), '.');
   const IndexEntry reuse = Index(std::string(kFragmentReuseIndexName));
   EXPECT_EQ(Verdict(CreateIndex{{reuse}, {}}, CreateIndex{{reuse}, {}}), 'r');
 }
 
 TEST(Conflicts, AnIndexWithoutCoverageFearsEveryRewrite) {
-  EXPECT_EQ(Verdict(CreateIndex{{Index("mine", {1})}, {}}, Rewrite{{FragmentId(9)}}), 'r');
+  EXPECT_EQ(Verdict(CreateIndex{{Index("mine", {1})}, {}}, Rewriting({9})), 'r');
   EXPECT_EQ(Verdict(CreateIndex{{Index("mine", {1})}, {}}, Columns({9}, {1})), 'r');
 }
 
@@ -194,8 +215,8 @@ TEST(Conflicts, ProgressMustStillBeProgress) {
 
 TEST(Conflicts, AnUpdateThatOnlyRecordsProgressMeetsNoRows) {
   const Update ours = Progress({kProgress});
-  EXPECT_EQ(Verdict(ours, Delete{{WithId(0)}, {FragmentId(1)}}), '.');
-  EXPECT_EQ(Verdict(ours, Update{{}, {WithId(0)}, {WithId(0)}, {}, {}, false, true}), '.');
+  EXPECT_EQ(Verdict(ours, Delete{{WithId(0)}, {FragmentId(1)}, {}}), '.');
+  EXPECT_EQ(Verdict(ours, Guarded(Update{{}, {WithId(0)}, {WithId(0)}, {}, {}, false})), '.');
   EXPECT_EQ(Verdict(ours, DataOverlay{}), '.');
 }
 

@@ -13,39 +13,6 @@ namespace {
 constexpr uint64_t kMaxFragmentId = UINT32_MAX;
 constexpr uint64_t kMaxRowsPerFragment = uint64_t{1} << 32;  // a row offset has 32 bits
 
-wire::DataFile ToWire(const DataFile& file) {
-  wire::DataFile message;
-  message.set_path(file.path);
-  message.mutable_fields()->Add(file.fields.begin(), file.fields.end());
-  message.mutable_column_indices()->Add(file.column_indices.begin(), file.column_indices.end());
-  message.set_file_major_version(file.version.major);
-  message.set_file_minor_version(file.version.minor);
-  message.set_file_size_bytes(file.size_bytes);
-  if (file.base_id) message.set_base_id(*file.base_id);
-  return message;
-}
-
-arrow::Result<DataFile> FromWire(const wire::DataFile& message) {
-  DataFile file;
-  file.path = message.path();
-  file.fields.assign(message.fields().begin(), message.fields().end());
-  file.column_indices.assign(message.column_indices().begin(), message.column_indices().end());
-  if (message.file_major_version() > UINT16_MAX || message.file_minor_version() > UINT16_MAX) {
-    return Corruption("data file '{}' claims version {}.{}", file.path, message.file_major_version(),
-                      message.file_minor_version());
-  }
-  // Without column indices every field reads as null; any other difference in length has no meaning.
-  if (!file.column_indices.empty() && file.column_indices.size() != file.fields.size()) {
-    return Corruption("data file '{}' lists {} fields and {} columns", file.path, file.fields.size(),
-                      file.column_indices.size());
-  }
-  file.version = {static_cast<uint16_t>(message.file_major_version()),
-                  static_cast<uint16_t>(message.file_minor_version())};
-  file.size_bytes = message.file_size_bytes();
-  if (message.has_base_id()) file.base_id = message.base_id();
-  return file;
-}
-
 wire::DeletionFile ToWire(const DeletionFile& file) {
   wire::DeletionFile message;
   message.set_file_type(file.type == DeletionFileType::kBitmap ? wire::DeletionFile::BITMAP
@@ -106,6 +73,39 @@ arrow::Status Parse(std::string_view bytes, google::protobuf::MessageLite& messa
     return Corruption("{} does not decode ({} bytes)", what, bytes.size());
   }
   return arrow::Status::OK();
+}
+
+wire::DataFile ToWire(const DataFile& file) {
+  wire::DataFile message;
+  message.set_path(file.path);
+  message.mutable_fields()->Add(file.fields.begin(), file.fields.end());
+  message.mutable_column_indices()->Add(file.column_indices.begin(), file.column_indices.end());
+  message.set_file_major_version(file.version.major);
+  message.set_file_minor_version(file.version.minor);
+  message.set_file_size_bytes(file.size_bytes);
+  if (file.base_id) message.set_base_id(*file.base_id);
+  return message;
+}
+
+arrow::Result<DataFile> FromWire(const wire::DataFile& message) {
+  DataFile file;
+  file.path = message.path();
+  file.fields.assign(message.fields().begin(), message.fields().end());
+  file.column_indices.assign(message.column_indices().begin(), message.column_indices().end());
+  if (message.file_major_version() > UINT16_MAX || message.file_minor_version() > UINT16_MAX) {
+    return Corruption("data file '{}' claims version {}.{}", file.path, message.file_major_version(),
+                      message.file_minor_version());
+  }
+  // Without column indices every field reads as null; any other difference in length has no meaning.
+  if (!file.column_indices.empty() && file.column_indices.size() != file.fields.size()) {
+    return Corruption("data file '{}' lists {} fields and {} columns", file.path, file.fields.size(),
+                      file.column_indices.size());
+  }
+  file.version = {static_cast<uint16_t>(message.file_major_version()),
+                  static_cast<uint16_t>(message.file_minor_version())};
+  file.size_bytes = message.file_size_bytes();
+  if (message.has_base_id()) file.base_id = message.base_id();
+  return file;
 }
 
 wire::DataFragment ToWire(const Fragment& fragment) {
@@ -198,6 +198,10 @@ void FillSsTables(const std::vector<CompactedSsTable>& tables,
     message->mutable_shard_id()->set_uuid(table.shard_id.bytes());
     message->set_generation(table.generation.value());
   }
+}
+
+void FillSchema(const file::Schema& schema, google::protobuf::RepeatedPtrField<lance::file::Field>* fields) {
+  for (lance::file::Field& field : schema.ToProto()) *fields->Add() = std::move(field);
 }
 
 }  // namespace javelin::table

@@ -12,6 +12,7 @@
 
 #include "javelin/table/manifest.h"
 #include "javelin/table/mem_wal_details.h"
+#include "lanceproto/file.pb.h"
 #include "lanceproto/table.pb.h"
 
 namespace javelin::table {
@@ -22,6 +23,9 @@ namespace wire = ::lance::table;
 std::string Serialize(const google::protobuf::MessageLite& message);
 // Corruption naming `what` if the bytes do not decode.
 arrow::Status Parse(std::string_view bytes, google::protobuf::MessageLite& message, std::string_view what);
+
+wire::DataFile ToWire(const DataFile& file);
+arrow::Result<DataFile> FromWire(const wire::DataFile& message);
 
 wire::DataFragment ToWire(const Fragment& fragment);
 arrow::Result<Fragment> FromWire(const wire::DataFragment& message);
@@ -39,6 +43,8 @@ arrow::Result<std::vector<CompactedSsTable>> FromWire(
 
 void FillSsTables(const std::vector<CompactedSsTable>& tables,
                   google::protobuf::RepeatedPtrField<wire::CompactedSsTable>* messages);
+
+void FillSchema(const file::Schema& schema, google::protobuf::RepeatedPtrField<lance::file::Field>* fields);
 
 // Arrow metadata values are bytes on the wire; text in ours.
 template <typename ProtoMap>
