@@ -173,18 +173,21 @@ def test_what_is_asked_of_blobs_is_checked(peer, tmp_path):
 
 
 # Newer rows of a shard would have to be told apart from the base's: until they are, such views answer the other columns only.
-def test_views_of_shards_refuse_blobs(peer, shard, tmp_path):
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_views_of_shards_refuse_blobs(peer, shard, tmp_path, version):
     uri = str(tmp_path / "table")
     peer.run("""
-field = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+v1 = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+field = v1 if version == "2.1" else lance.blob_field("b")
 schema = pa.schema([pa.field("id", pa.int64(), False, metadata={"lance-schema:unenforced-primary-key": "true"}), field])
-rows = lambda ids: pa.table([pa.array(ids), pa.array([b"x"] * len(ids), field.type)], schema=schema)
-dataset = lance.write_dataset(rows([1, 2]), uri, data_storage_version="2.1")
+blobs = lambda count: pa.array([b"x"] * count, v1.type) if version == "2.1" else lance.blob_array([b"x"] * count)
+rows = lambda ids: pa.table([pa.array(ids), blobs(len(ids))], schema=schema)
+dataset = lance.write_dataset(rows([1, 2]), uri, data_storage_version=version)
 dataset.initialize_mem_wal(unsharded=True)
 writer = dataset.mem_wal_writer(shard)
 writer.put(rows([3]))
 writer.close()
-""", uri=uri, shard=shard)
+""", uri=uri, shard=shard, version=version)
     dataset = javelin.dataset(uri)
     assert dataset.to_table(blob_handling="all_binary")["b"].to_pylist() == [b"x", b"x"]
     view = dataset.fresh()
