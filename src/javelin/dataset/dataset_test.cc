@@ -276,6 +276,18 @@ TEST_P(Datasets, AColumnThatCannotBeWrittenLeavesNothing) {
   EXPECT_THAT(all.objects, IsEmpty());
 }
 
+TEST_P(Datasets, AListIsNotMadeWithTheMetadataOfPackedStructs) {
+  const auto list = arrow::field("l", arrow::list(arrow::int8()), true,
+                                 arrow::key_value_metadata({{"lance-encoding:packed", "true"}}));
+  const auto batch = OneColumn("l", arrow::MakeArrayOfNull(list->type(), 2).ValueOrDie());
+  const auto declared = batch->ReplaceSchema(arrow::schema({list})).ValueOrDie();
+  ExpectError(world_.WriteBatches({declared}, WriteMode::kCreate).status(), ErrorKind::kInvalidInput,
+              "the metadata of 'l', a list, has the key 'lance-encoding:packed'");
+  ASSERT_OK(world_.WriteBatches({batch}, WriteMode::kCreate).status());
+  ExpectError(world_.WriteBatches({declared}, WriteMode::kOverwrite).status(), ErrorKind::kInvalidInput, "'l'");
+  ASSERT_OK(world_.WriteBatches({declared}, WriteMode::kAppend).status());  // the table does not say so
+}
+
 TEST_P(Datasets, ViewsAreStoredAsPlainStrings) {
   ASSERT_OK(world_.Write(MakeRows(0, 3), WriteMode::kCreate).status());
   arrow::StringViewBuilder builder;

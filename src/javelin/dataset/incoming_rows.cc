@@ -1,8 +1,6 @@
 #include "javelin/dataset/incoming_rows_internal.h"
 
 #include <arrow/array.h>
-#include <arrow/compute/api.h>
-#include <arrow/compute/initialize.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
@@ -23,15 +21,6 @@ bool SameStorage(const file::Field& a, const file::Field& b) {
     if (!SameStorage(a.children[i], b.children[i])) return false;
   }
   return true;
-}
-
-// Views are stored as plain strings.
-arrow::Result<std::shared_ptr<arrow::Array>> WithoutViews(const std::shared_ptr<arrow::Array>& column,
-                                                          const std::shared_ptr<arrow::DataType>& wanted) {
-  const bool is_view = column->type_id() == arrow::Type::STRING_VIEW || column->type_id() == arrow::Type::BINARY_VIEW;
-  if (!is_view) return column;
-  ARROW_ASSIGN_OR_RAISE(const arrow::Datum plain, arrow::compute::Cast(column, wanted));
-  return plain.make_array();
 }
 
 }  // namespace
@@ -61,7 +50,6 @@ arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const fi
 }
 
 arrow::Result<IncomingRows> IncomingRows::Make(const arrow::Schema& given, const file::Schema& target) {
-  ARROW_RETURN_NOT_OK(arrow::compute::Initialize());
   IncomingRows rows;
   arrow::FieldVector fields;
   for (const file::Field& field : target.fields()) {
@@ -81,9 +69,8 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> IncomingRows::Shape(const arr
   std::vector<std::shared_ptr<arrow::ArrayData>> columns;
   for (int i = 0; i < target_->num_fields(); ++i) {
     const auto& field = target_->field(i);
-    ARROW_ASSIGN_OR_RAISE(const auto column,
-                          WithoutViews(batch.column(places_[static_cast<size_t>(i)]), field->type()));
-    ARROW_ASSIGN_OR_RAISE(auto shaped, file::ShapeArray(*column->data(), *field, field->name()));
+    const arrow::ArrayData& column = *batch.column_data(places_[static_cast<size_t>(i)]);
+    ARROW_ASSIGN_OR_RAISE(auto shaped, file::ShapeArray(column, *field, field->name()));
     ARROW_RETURN_NOT_OK(file::CheckUtf8(*shaped, field->name()));
     if (!field->nullable() && shaped->GetNullCount() != 0)
       return InvalidInput("column '{}' has a null, which the table forbids; give every row a value", field->name());

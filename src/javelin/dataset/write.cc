@@ -96,6 +96,7 @@ arrow::Result<Plan> PlanWrite(const DatasetState& table, const arrow::Schema& gi
   ARROW_ASSIGN_OR_RAISE(plan.version, VersionOfNewFiles(table, options));
   ARROW_ASSIGN_OR_RAISE(const auto columns, file::BlobColumnsOfNewTable(given, HasBlobsV2(plan.version)));
   ARROW_ASSIGN_OR_RAISE(plan.written, ColumnsOfOverwrite(table, *columns));
+  ARROW_RETURN_NOT_OK(file::CheckNewSchema(plan.written));
   ARROW_RETURN_NOT_OK(CheckColumns(plan.written, plan.version));
   table::Overwrite overwrite;
   overwrite.schema = plan.written;

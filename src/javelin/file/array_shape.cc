@@ -2,6 +2,8 @@
 #include <map>
 
 #include <arrow/array.h>
+#include <arrow/compute/api.h>
+#include <arrow/compute/initialize.h>
 #include <arrow/extension_type.h>
 #include <arrow/type.h>
 #include <arrow/util/bit_util.h>
@@ -48,13 +50,30 @@ std::shared_ptr<arrow::DataType> WithChildren(const arrow::DataType& type, const
   }
 }
 
+// Strings as views, which are stored as plain ones.
+bool IsViewOf(const arrow::DataType& given, const arrow::DataType& wanted) {
+  return (given.id() == Type::STRING_VIEW && wanted.id() == Type::STRING) ||
+         (given.id() == Type::BINARY_VIEW && wanted.id() == Type::BINARY);
+}
+
+arrow::Result<std::shared_ptr<ArrayData>> WithoutViews(const ArrayData& views,
+                                                       const std::shared_ptr<arrow::DataType>& plain,
+                                                       const std::string& path) {
+  ARROW_RETURN_NOT_OK(arrow::compute::Initialize());
+  const std::shared_ptr<ArrayData> storage = views.Copy();
+  storage->type = StorageOf(*views.type).GetSharedPtr();
+  const auto cast = arrow::compute::Cast(arrow::Datum(storage), plain);
+  if (!cast.ok()) return AsKind(cast.status(), ErrorKind::kInvalidInput, "column '" + path + "' holds views");
+  return cast->array();
+}
+
 bool SameShape(const arrow::DataType& given, const arrow::DataType& wanted) {
   if (given.id() == Type::DICTIONARY && wanted.id() == Type::DICTIONARY) {  // ordered or not
     const auto& a = static_cast<const arrow::DictionaryType&>(given);
     const auto& b = static_cast<const arrow::DictionaryType&>(wanted);
     return a.index_type()->Equals(b.index_type()) && StorageOf(*a.value_type()).Equals(b.value_type());
   }
-  if (!IsNested(wanted)) return given.Equals(wanted);
+  if (!IsNested(wanted)) return given.Equals(wanted) || IsViewOf(given, wanted);
   if (given.id() != wanted.id() || given.num_fields() != wanted.num_fields()) return false;
   if (wanted.id() == Type::FIXED_SIZE_LIST) {
     return static_cast<const arrow::FixedSizeListType&>(given).list_size() ==
@@ -198,6 +217,7 @@ arrow::Result<std::shared_ptr<ArrayData>> Shape(const ArrayData& data, const arr
     return InvalidInput("column '{}' has type {}, the table has {}; cast it to the type of the table", path,
                         data.type->ToString(), wanted.ToString());
   }
+  if (IsViewOf(given, wanted)) return WithoutViews(data, target.type(), path);
   std::shared_ptr<ArrayData> shaped = data.Copy();
   shaped->type = target.type();
   if (wanted.id() == Type::DICTIONARY) ARROW_RETURN_NOT_OK(ShapeDictionary(*shaped, parents, path));

@@ -13,7 +13,8 @@ namespace javelin::file {
 // every level.
 std::shared_ptr<arrow::Field> WithoutExtensions(const std::shared_ptr<arrow::Field>& field);
 
-// The array under exactly the type of `target`: extension types give way to their storage, names of list items and
+// The array under exactly the type of `target`: extension types give way to their storage, views of strings to plain
+// strings, names of list items and
 // field metadata are taken from the target. A value that stands for a null in its dictionary becomes null itself.
 // InvalidInput naming `path`: another type, other struct fields, a null where the target forbids it (at any level), an
 // index outside of its dictionary, a null inside a packed struct or around a struct without fields.

@@ -20,8 +20,9 @@ struct LevelStream {
 struct Form {
   PageLayers layers;
   uint64_t num_rows = 0;
-  bool all_null = false;  // no value is there; else one for all that are not null
-  std::string value;      // of the one value, where it is in the layout itself
+  bool all_null = false;         // no value is there; else one for all that are not null
+  bool is_empty_struct = false;  // likewise, and nothing is null
+  std::string value;             // of the one value, where it is in the layout itself
   std::optional<ByteRange> value_buffer;
   std::optional<LevelStream> rep;
   std::optional<LevelStream> def;
@@ -125,7 +126,8 @@ class ConstantScan final : public PageScan {
     } else if (form_.rep || form_.def) {
       ARROW_ASSIGN_OR_RAISE(num_values, PickLevels(context, levels));
     }
-    if (form_.all_null && num_values > 0) ARROW_RETURN_NOT_OK(CheckNoValue(levels.def.levels()));
+    if (form_.all_null && !form_.is_empty_struct && num_values > 0)
+      ARROW_RETURN_NOT_OK(CheckNoValue(levels.def.levels()));
     ARROW_RETURN_NOT_OK(AppendValues(num_values, out.values()));
     return out.AppendRows(form_.layers, std::move(levels), num_rows);
   }
@@ -227,6 +229,20 @@ arrow::Status CheckLevels(const Form& form) {
   return arrow::Status::OK();
 }
 
+// A struct without fields has one layer also where others lie around it, which are never null then.
+bool IsEmptyStruct(const pb::ConstantLayout& layout, const PageSpec& spec) {
+  const auto is_struct = [](const ColumnLayer& layer) { return !layer.is_list && layer.dimension == 1; };
+  return spec.shape.kind == ValueShape::Kind::kNull && layout.layers_size() == 1 && spec.layers.size() > 1 &&
+         std::all_of(spec.layers.begin(), spec.layers.end(), is_struct) && spec.page.buffers.empty();
+}
+
+arrow::Result<PageReaderPtr> MakeEmptyStruct(const PageSpec& spec) {
+  const std::vector<int> valid(spec.layers.size(), pb::ALL_VALID_ITEM);
+  ARROW_ASSIGN_OR_RAISE(PageLayers layers, PageLayers::Make(valid, spec.layers));
+  return std::make_shared<ConstantPage>(
+      Form{.layers = std::move(layers), .num_rows = spec.page.num_rows, .all_null = true, .is_empty_struct = true});
+}
+
 // Buffers: [repetition, definition]; of a plain column none, or they say nothing.
 arrow::Result<PageReaderPtr> MakeAllNull(const pb::ConstantLayout& layout, const PageSpec& spec, PageLayers layers) {
   Form form{.layers = std::move(layers), .num_rows = spec.page.num_rows, .all_null = true};
@@ -277,6 +293,7 @@ arrow::Result<PageReaderPtr> MakeConstantPage(const pb::ConstantLayout& layout, 
   if (spec.version < FileVersion{2, 2} && (layout.has_rep_compression() || layout.has_def_compression())) {
     return Corruption("a page of version {} has compressed levels, which came with 2.2", ToString(spec.version));
   }
+  if (IsEmptyStruct(layout, spec)) return MakeEmptyStruct(spec);
   ARROW_ASSIGN_OR_RAISE(PageLayers layers, LayersOf(layout, spec));
   const bool scalar = layout.has_inline_value() || spec.page.buffers.size() == 1 || spec.page.buffers.size() == 3;
   return scalar ? MakeScalar(layout, spec, std::move(layers)) : MakeAllNull(layout, spec, std::move(layers));

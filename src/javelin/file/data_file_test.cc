@@ -360,6 +360,45 @@ TEST_F(DataFileTest, EqualInputGivesEqualFiles) {
   EXPECT_EQ(Write({batch}, {.page_bytes = 100'000}).bytes, Write({batch}, {.page_bytes = 100'000}).bytes);
 }
 
+TEST_F(DataFileTest, ColumnsThatReleasedReadersCannotReadTogetherAreRefused) {
+  const auto check = [](arrow::FieldVector fields, FileVersion version = {2, 2}) {
+    return CheckWritable(Schema::FromArrow(*arrow::schema(fields)).ValueOrDie(), version);
+  };
+  const auto x = arrow::field("x", arrow::int8());
+  const auto empty = arrow::field("e", arrow::struct_({}));
+  EXPECT_TRUE(check({x, empty, arrow::field("f", arrow::struct_({}))}).ok());
+  EXPECT_TRUE(check({arrow::field("s", arrow::struct_({x, empty}))}).ok());
+  EXPECT_TRUE(check({empty, x}, {2, 0}).ok());
+  for (const FileVersion version : {FileVersion{2, 1}, FileVersion{2, 2}}) {
+    EXPECT_KIND(check({empty, x}, version), ErrorKind::kNotSupported, "nothing but nulls in the column 'x'");
+    EXPECT_KIND(check({arrow::field("s", arrow::struct_({x, empty})), x}, version), ErrorKind::kNotSupported, "'s.e'");
+  }
+  const auto pairs = arrow::field("p", arrow::fixed_size_list(arrow::struct_({x}), 2));
+  EXPECT_TRUE(check({pairs}).ok());
+  EXPECT_TRUE(check({x, arrow::field("one", arrow::fixed_size_list(arrow::struct_({x}), 1))}).ok());
+  EXPECT_KIND(check({x, pairs}), ErrorKind::kNotSupported, "'p.item.x'");
+  EXPECT_KIND(check({pairs, x}), ErrorKind::kNotSupported, "'p.item.x'");
+  EXPECT_KIND(check({arrow::field("s", arrow::struct_({pairs}))}), ErrorKind::kNotSupported, "'s.p.item.x'");
+}
+
+TEST_F(DataFileTest, OnlyStructsOfNewTablesArePacked) {
+  const auto check = [](const std::shared_ptr<arrow::DataType>& type, const char* key = "lance-encoding:packed") {
+    const auto field = arrow::field("c", type, true, arrow::key_value_metadata({{key, "true"}}));
+    const auto around = arrow::field("s", arrow::struct_({arrow::field("x", arrow::int8()), field}));
+    const Schema schema = Schema::FromArrow(*arrow::schema({around})).ValueOrDie();
+    EXPECT_TRUE(CheckWritable(schema, {2, 2}).ok());
+    return CheckNewSchema(schema);
+  };
+  const auto pair = arrow::struct_({arrow::field("y", arrow::int8(), false)});
+  for (const auto& type : {arrow::int8(), arrow::utf8(), pair, arrow::fixed_size_list(arrow::int8(), 2)})
+    EXPECT_TRUE(check(type).ok());
+  for (const auto& type : {arrow::list(arrow::int8()), arrow::large_list(pair), arrow::map(arrow::utf8(), pair),
+                           arrow::fixed_size_list(pair, 1)}) {
+    EXPECT_KIND(check(type), ErrorKind::kInvalidInput, "'lance-encoding:packed'");
+    EXPECT_KIND(check(type, "packed"), ErrorKind::kInvalidInput, "'s.c'");
+  }
+}
+
 TEST_F(DataFileTest, CompressionMakesFilesSmaller) {
   RandomColumns random(13);
   constexpr int64_t kRows = 50'000;
@@ -387,11 +426,20 @@ TEST_F(DataFileTest, WhatCannotBeWrittenIsRefusedBeforeTheFirstByte) {
       arrow::field("b", arrow::large_binary(), true, arrow::key_value_metadata({"lance-encoding:blob"}, {"true"}));
   EXPECT_KIND(make(arrow::field("l", arrow::list(blob))), ErrorKind::kNotSupported, "blobs inside");
   const auto pair = arrow::struct_({arrow::field("x", arrow::int8()), arrow::field("y", arrow::int8())});
-  for (const auto& type : {arrow::map(arrow::utf8(), arrow::int8()), arrow::fixed_size_list(pair, 2),
-                           arrow::fixed_size_list(arrow::boolean(), 60'000)}) {
-    const auto field = arrow::field("c", arrow::struct_({arrow::field("m", type)}));
-    EXPECT_KIND(make(field, {.version = {2, 1}}), ErrorKind::kNotSupported, "table of version 2.2");
-    EXPECT_EQ(FieldsOf(make(field, {.version = {2, 1}}))["column"], "c.m");
+  const auto packed = arrow::key_value_metadata({{"lance-encoding:packed", "true"}});
+  const auto texts = arrow::struct_({arrow::field("x", arrow::utf8())});
+  for (const auto& field :
+       {arrow::field("m", arrow::map(arrow::utf8(), arrow::int8())), arrow::field("m", texts, true, packed),
+        arrow::field("m", arrow::fixed_size_list(arrow::boolean(), 60'000))}) {
+    const auto around = arrow::field("c", arrow::struct_({field}));
+    EXPECT_KIND(make(around, {.version = {2, 1}}), ErrorKind::kNotSupported, "table of version 2.2");
+    EXPECT_EQ(FieldsOf(make(around, {.version = {2, 1}}))["column"], "c.m");
+  }
+  for (const FileVersion version : {FileVersion{2, 0}, FileVersion{2, 1}}) {
+    EXPECT_KIND(make(arrow::field("m", texts, true, packed), {.version = version}), ErrorKind::kNotSupported,
+                "'lance-encoding:packed'");
+    EXPECT_KIND(make(arrow::field("m", arrow::fixed_size_list(pair, 2)), {.version = version}),
+                ErrorKind::kNotSupported, "make it a list of structs");
   }
   EXPECT_KIND(make(arrow::field("m", arrow::map(arrow::utf8(), arrow::int8())), {.version = {2, 0}}),
               ErrorKind::kNotSupported, "'m'");

@@ -395,10 +395,31 @@ arrow::Result<std::vector<PendingColumn>> ColumnsOf(const Schema& schema, FileVe
           {.field = i, .column = std::move(column), .options = {.version = version, .wishes = *std::move(wishes)}});
     }
   }
+  std::vector<const LeafPath*> leaves;
+  for (const PendingColumn& column : pending) leaves.push_back(&column.column.path);
+  if (version != FileVersion{2, 0}) ARROW_RETURN_NOT_OK(CheckGoTogether(schema, leaves));
   return pending;
 }
 
+// Kinds of fields that an encoding wish for structs does harm to.
+arrow::Status CheckPackedFields(const std::vector<Field>& fields, const std::string& around) {
+  for (const Field& field : fields) {
+    const std::string path = around + field.name;
+    for (const std::string_view key : {kPackedMetadata, kOldPackedMetadata}) {
+      if (field.children.empty() || field.logical_type == "struct" || !IsTruthy(field.metadata, key)) continue;
+      return WithField(InvalidInput("the metadata of '{}', a {}, has the key '{}', under which released readers find "
+                                    "nothing but nulls in it; only structs can be packed: take the key away",
+                                    path, field.logical_type, key),
+                       "column", path);
+    }
+    ARROW_RETURN_NOT_OK(CheckPackedFields(field.children, path + "."));
+  }
+  return arrow::Status::OK();
+}
+
 }  // namespace
+
+arrow::Status CheckNewSchema(const Schema& schema) { return CheckPackedFields(schema.fields(), ""); }
 
 arrow::Status CheckWritable(const Schema& schema, FileVersion version) { return ColumnsOf(schema, version).status(); }
 

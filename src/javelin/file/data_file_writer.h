@@ -39,6 +39,10 @@ struct DataFileSummary {
 // that must know before they change anything.
 arrow::Status CheckWritable(const Schema& schema, FileVersion version);
 
+// InvalidInput naming the field and the key: metadata that no new table should have, since released readers then do not
+// find the field's values. Fields of tables that have it are written as if they had not.
+arrow::Status CheckNewSchema(const Schema& schema);
+
 // InvalidInput naming the column: rows of such a schema that no data file of the version holds, though others of the
 // schema can be written. In 2.0 no struct can be null.
 arrow::Status CheckRowsFit(const arrow::RecordBatch& batch, const Schema& schema, FileVersion version);

@@ -241,10 +241,12 @@ std::vector<uint16_t> Renumber(const LeafPath& path, std::span<const uint16_t> d
   const std::vector<uint16_t> first_levels = FirstLevels(layers);
   std::vector<bool> occurs(first_levels.back(), false);
   for (uint16_t level : def) occurs[level] = true;
+  // Of these the released reader miscounts pages without nulls beside others.
   bool has_list = false;
   for (size_t i = 0; i < layers.size() && !only_page; ++i) {
     has_list |= layers[i].is_list;
-    if (has_list && !layers[i].is_list && path.nullable[i]) occurs[first_levels[i]] = true;
+    const bool is_struct_list = layers[i].dimension > 1;
+    if (((has_list && !layers[i].is_list) || is_struct_list) && path.nullable[i]) occurs[first_levels[i]] = true;
   }
   std::vector<uint16_t> numbers(first_levels.back(), 0);
   bool below_list = true;  // nothing but items so far

@@ -250,9 +250,13 @@ TEST_F(NestedFileTest, OnlyTheWholeOfAPackedStructCanBeNull) {
 TEST_F(NestedFileTest, StructsWithoutFieldsAreNeverNull) {
   RandomNested random(1);
   auto empty = arrow::struct_({});
-  auto around = arrow::struct_({arrow::field("e", empty), arrow::field("x", arrow::int32())});
+  auto around = arrow::struct_({arrow::field("x", arrow::int32()), arrow::field("e", empty)});
   for (int64_t length : {0, 1, 3, 5000}) {
     auto rows = random.Make(empty, length, {});
+    ExpectReadsAs(Write({OneColumn(rows)}), rows, random);
+  }
+  for (int64_t length : {1, 3, 5000}) {
+    auto rows = random.Make(arrow::struct_({arrow::field("s", around)}), length, {});
     ExpectReadsAs(Write({OneColumn(rows)}), rows, random);
   }
   auto write = [&](const std::shared_ptr<arrow::DataType>& type, const std::string& rows) {

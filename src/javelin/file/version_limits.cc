@@ -3,6 +3,7 @@
 #include "javelin/base/error.h"
 #include "javelin/file/blob_field.h"
 #include "javelin/file/container_internal.h"
+#include "javelin/file/schema_internal.h"
 #include "javelin/file/struct_packer_internal.h"
 #include "javelin/file/value_shape_internal.h"
 
@@ -10,16 +11,20 @@ namespace javelin::file {
 
 namespace {
 
+constexpr std::string_view kStructList = "fixed_size_list:struct:";
 // Two values of this size and their levels fit the chunks of 2.1. Only lists of booleans and packed structs must go
 // into chunks.
 constexpr uint64_t kMaxBitsOfSmallChunk = 12u << 13;
 
+arrow::Status Refuse(const std::string& path, const Field& field, std::string_view why) {
+  return WithField(NotSupported("column '{}' of type {} {}", path, field.type->ToString(), why), "column", path);
+}
+
 arrow::Status TooNew(const std::string& path, const Field& field, FileVersion version) {
-  return WithField(
-      NotSupported("column '{}' of type {} came with data files of version 2.2 and cannot be written as {}; write to a "
-                   "table of version 2.2, or leave the column out",
-                   path, field.type->ToString(), ToString(version)),
-      "column", path);
+  return Refuse(path, field,
+                fmt::format("came with data files of version 2.2 and cannot be written as {}; write to a table of "
+                            "version 2.2, or leave the column out",
+                            ToString(version)));
 }
 
 // Bits of a list of booleans with a bitmap of each of its levels; 0 for other types.
@@ -45,13 +50,21 @@ arrow::Status CheckSmallChunks(const std::string& path, const Field& field, File
 
 arrow::Status CheckField(const std::string& path, const Field& field, FileVersion version) {
   const std::string& type = field.logical_type;
-  if (type == "map" || BlobKindOf(field) == BlobKind::kV2 || type.starts_with("fixed_size_list:struct"))
-    return TooNew(path, field, version);
+  if (type == "map" || BlobKindOf(field) == BlobKind::kV2) return TooNew(path, field, version);
+  if (type.starts_with(kStructList)) {
+    return Refuse(path, field,
+                  "came with data files of version 2.2, which hold it without other columns only; make it a list "
+                  "of structs, which every version holds");
+  }
   if (version == FileVersion{2, 1}) ARROW_RETURN_NOT_OK(CheckSmallChunks(path, field, version));
   if (type == "struct" && !field.children.empty() && IsLeafColumn(field)) {
     ARROW_ASSIGN_OR_RAISE(const StructPacker packer, StructPacker::Make(field));
-    if (!packer.is_fixed() || packer.shape().bits > kMaxBitsOfSmallChunk) return TooNew(path, field, version);
-    return arrow::Status::OK();
+    if (packer.is_fixed() && packer.shape().bits <= kMaxBitsOfSmallChunk) return arrow::Status::OK();
+    return Refuse(
+        path, field,
+        fmt::format("is packed ('{}'), which data files of version {} hold for small fields of one width only; "
+                    "declare it without that key, or write to a table of version 2.2",
+                    kPackedMetadata, ToString(version)));
   }
   for (const Field& child : field.children) {
     ARROW_RETURN_NOT_OK(CheckField(path + "." + child.name, child, version));
@@ -60,6 +73,25 @@ arrow::Status CheckField(const std::string& path, const Field& field, FileVersio
 }
 
 }  // namespace
+
+arrow::Status CheckGoTogether(const Schema& schema, const std::vector<const LeafPath*>& leaves) {
+  const bool is_alone = schema.fields().size() == 1 && schema.fields()[0].logical_type.starts_with(kStructList);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const LeafPath& leaf = *leaves[i];
+    if (PageRowsPerRow(leaf.layers) > 1 && !is_alone) {
+      return Refuse(leaf.name, leaf.leaf,
+                    "lies in a fixed-size list of structs, which released readers cannot read together with other "
+                    "columns; make it a list of structs");
+    }
+    if (i + 1 < leaves.size() && leaf.kind == LeafKind::kEmptyStruct && leaves[i + 1]->kind != leaf.kind) {
+      return Refuse(leaf.name, leaf.leaf,
+                    fmt::format("has no fields, and released readers find nothing but nulls in the column '{}' behind "
+                                "it; make it the last one, leave it out, or write to a table of version 2.0",
+                                leaves[i + 1]->name));
+    }
+  }
+  return arrow::Status::OK();
+}
 
 arrow::Status CheckVersionHolds(const Schema& schema, FileVersion version) {
   if (version == FileVersion{2, 2}) return arrow::Status::OK();

@@ -72,6 +72,11 @@ arrow::Status CheckFields(const std::vector<file::Field>& fields) {
     if (field.type->id() == arrow::Type::STRUCT && field.children.empty())
       return NotSupported("'{}' is a struct without fields, which cannot be null as it would be in deleted rows",
                           field.name);
+    if (field.logical_type.starts_with("fixed_size_list:struct")) {
+      return NotSupported(
+          "'{}' is a fixed-size list of structs, which data files cannot hold beside other columns; make it a list",
+          field.name);
+    }
     if (field.type->id() == arrow::Type::DICTIONARY &&
         static_cast<const arrow::DictionaryType&>(*field.type).index_type()->byte_width() < 4) {
       return NotSupported(

@@ -120,6 +120,26 @@ TEST(ShapePut, TakesSlicesAndOtherItemNames) {
   EXPECT_TRUE(shaped->ValidateFull().ok());
 }
 
+TEST(ShapePut, TakesViewsOfStringsAtAnyDepth) {
+  const auto table = [](const std::shared_ptr<arrow::DataType>& text, const std::shared_ptr<arrow::DataType>& bytes) {
+    return arrow::schema({arrow::field("t", text), arrow::field("b", bytes),
+                          arrow::field("s", arrow::struct_({arrow::field("l", arrow::list(text))}))});
+  };
+  const std::string rows = R"([["no", "x", null], ["a text of more than twelve bytes", null, {"l": ["b", null]}],
+                               [null, "bytes of more than twelve", {"l": []}]])";
+  const auto plain = Batch(table(arrow::utf8(), arrow::binary()), rows);
+  const ShardSchemas schemas = Schemas(plain->schema());
+  const auto views = Batch(table(arrow::utf8_view(), arrow::binary_view()), rows);
+  for (const int64_t first : {0, 1}) {
+    const auto shaped = schemas.ShapePut(*views->Slice(first)).ValueOrDie();
+    EXPECT_TRUE(shaped->ValidateFull().ok());
+    EXPECT_TRUE(shaped->Equals(*schemas.ShapePut(*plain->Slice(first)).ValueOrDie()));
+  }
+  // A table of other strings has no place for them.
+  const auto large = Schemas(table(arrow::large_utf8(), arrow::large_binary()));
+  ExpectInvalid(large.ShapePut(*views).status(), "'t' has type string_view");
+}
+
 TEST(ShapePut, RefusesOtherShapes) {
   ShardSchemas schemas = Schemas();
   auto schema = TableSchema();
