@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+import javelin
 from file_interop_test import same as same_values
 from nested_file_interop_test import PACKED, Nested, SEED
 from table_interop_test import ours, peer_process, plain, theirs, tool  # noqa: F401 (fixtures)
@@ -118,3 +119,63 @@ def test_turns_and_compaction(ours, theirs):
     same(theirs.scan(), left)
     rows = [0, 7, 500, left.num_rows - 1]
     same(ours.take(rows), left.take(rows))
+
+
+# ---- shards ----
+
+KEY = {"lance-schema:unenforced-primary-key": "true"}
+IN_SHARDS = pa.schema([
+    pa.field("id", pa.int64(), nullable=False, metadata=KEY), pa.field("word", pa.dictionary(pa.int32(), pa.string())),
+    pa.field("words", pa.list_(pa.dictionary(pa.uint32(), pa.string()))),
+    pa.field("pair", pa.struct([pa.field("x", pa.int32()), pa.field("y", pa.float64())]), metadata=PACKED),
+    pa.field("named", pa.struct([("t", pa.string()), ("d", pa.dictionary(pa.int64(), pa.int32()))])),
+])
+
+
+def in_shards(*ids, tag):
+    return pa.Table.from_pylist([{
+        "id": i, "word": f"{tag} {i % 3}", "words": [f"{tag} {k}" for k in range(i % 4)] + [None],
+        "pair": {"x": i, "y": i / 2}, "named": None if i % 5 == 4 else {"t": tag, "d": i % 2},
+    } for i in ids], schema=IN_SHARDS)
+
+
+def by_id(table):
+    found = table.select(IN_SHARDS.names).to_pylist()
+    assert len({row["id"] for row in found}) == len(found)
+    return {row["id"]: row for row in found}
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_shards_hold_dictionaries(tmp_path, peer, shard, version):
+    """Puts of both, whose dictionaries differ, in the log, in SSTables, and compacted."""
+    uri = str(tmp_path / "t.lance")
+    javelin.write_dataset(in_shards(*range(6), tag="base"), uri, data_storage_version=version).initialize_mem_wal(unsharded=True)
+    parts = [in_shards(1, 7, 8, tag="ours"), in_shards(2, 8, 9, tag="again"), in_shards(3, 9, 10, tag="peer")]
+    expected = by_id(in_shards(*range(6), tag="base"))
+    with javelin.dataset(uri).mem_wal_writer(shard, commit_mode="eager") as writer:
+        for part in parts[:2]:
+            writer.put(part)
+            expected |= by_id(part)
+        writer.delete(pa.table({"id": pa.array([4], pa.int64())}))
+        del expected[4]
+        assert by_id(writer.lsm_scanner().to_table()) == expected
+    peer.run("w = lance.dataset(uri).mem_wal_writer(shard, max_wal_flush_interval_ms=5)", uri=uri, shard=shard)
+    assert by_id(peer.value("w.lsm_scanner().to_table()")) == expected
+    peer.run("w.put(batch)", batch=parts[2])
+    expected |= by_id(parts[2])
+    assert by_id(peer.value("w.lsm_scanner().to_table()")) == expected
+    peer.run("w.close()")
+    assert by_id(javelin.dataset(uri).fresh().to_table()) == expected
+    (entry,) = javelin.dataset(uri).compact_shards()["shards"]
+    assert entry["generations"], "something was compacted"
+    assert by_id(javelin.dataset(uri).to_table()) == expected
+    assert by_id(peer.value("lance.dataset(uri).to_table()", uri=uri)) == expected
+
+
+@pytest.mark.parametrize("kind", [pa.dictionary(pa.int8(), pa.string()), pa.struct([]), pa.list_(pa.dictionary(pa.int16(), pa.string()))])
+def test_shards_refuse_what_they_cannot_bring_together(tmp_path, kind):
+    schema = pa.schema([IN_SHARDS.field("id"), pa.field("odd", kind)])
+    table = javelin.write_dataset(pa.Table.from_pylist([], schema=schema), str(tmp_path / "t.lance"))
+    with pytest.raises(javelin.errors.NotSupported, match="odd|item"):
+        table.initialize_mem_wal(unsharded=True)
+    assert table.latest_version == 1
