@@ -1,8 +1,8 @@
 // Filters a table for the interop tests: which rows pass each of many filters.
 //
 //   filter_tool URI FILTERS.json [--batch-rows N]
-//       FILTERS.json is a list of texts; prints one JSON line for each: the numbers of the rows that pass, in the order of
-//       a scan, or {"kind": ..., "message": ...} if the filter is refused.
+//       FILTERS.json is a list of texts; prints one JSON line for each: the numbers of the rows that pass, in the order
+//       of a scan, or {"kind": ..., "message": ...} if the filter is refused.
 //
 // Other failures print one JSON line {"kind": ..., "message": ...} to stderr and exit 2.
 #include <CLI/CLI.hpp>
@@ -26,8 +26,10 @@ json Refusal(const arrow::Status& status) {
   return {{"kind", std::string(ToString(KindOf(status)))}, {"message", status.message()}};
 }
 
-arrow::Result<json> Passing(const std::string& text, const query::Scope& scope, const arrow::RecordBatchVector& batches) {
-  ARROW_ASSIGN_OR_RAISE(const query::Filter filter, query::Filter::Parse(text, scope, {.now_nanoseconds = 2'000'000'000'000'000'000}));
+arrow::Result<json> Passing(const std::string& text, const query::Scope& scope,
+                            const arrow::RecordBatchVector& batches) {
+  ARROW_ASSIGN_OR_RAISE(const query::Filter filter,
+                        query::Filter::Parse(text, scope, {.now_nanoseconds = 2'000'000'000'000'000'000}));
   json rows = json::array();
   int64_t first = 0;
   for (const auto& batch : batches) {
@@ -42,14 +44,16 @@ arrow::Result<json> Passing(const std::string& text, const query::Scope& scope, 
 
 arrow::Status Run(const std::string& uri, const std::string& filters, uint64_t batch_rows) {
   ARROW_ASSIGN_OR_RAISE(const auto dataset, Dataset::Open(Session::Make(), uri));
-  ARROW_ASSIGN_OR_RAISE(const auto reader, dataset->Scan({.with_row_id = true, .with_row_address = true, .batch_rows = batch_rows}));
+  ARROW_ASSIGN_OR_RAISE(const auto reader,
+                        dataset->Scan({.with_row_id = true, .with_row_address = true, .batch_rows = batch_rows}));
   ARROW_ASSIGN_OR_RAISE(const auto batches, reader->ToRecordBatches());
   query::Scope scope = query::Scope::Of(dataset->manifest().schema);
   scope.Add("_rowid", arrow::uint64()).Add("_rowaddr", arrow::uint64());
   std::ifstream in(filters);
   for (const std::string text : json::parse(in)) {
     const arrow::Result<json> rows = Passing(text, scope, batches);
-    std::cout << (rows.ok() ? *rows : Refusal(rows.status())).dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
+    std::cout << (rows.ok() ? *rows : Refusal(rows.status())).dump(-1, ' ', false, json::error_handler_t::replace)
+              << "\n";
   }
   return arrow::Status::OK();
 }

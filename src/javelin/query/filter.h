@@ -58,8 +58,8 @@ class Expression {
   // Errors show the place in the text. InvalidInput: not an expression, unknown column (with the nearest name), types
   // that do not fit, a literal that the column's type cannot hold. NotSupported: SQL or a function that is not there.
   static arrow::Result<Expression> Parse(std::string_view text, const Scope& scope, const SqlOptions& options = {});
-  // As Parse, for a value that goes into a column of the type (SET column = text): a literal must fit it, anything else is
-  // cast. InvalidInput where no cast leads there.
+  // As Parse, for a value that goes into a column of the type (SET column = text): a literal must fit it, anything else
+  // is cast. InvalidInput where no cast leads there.
   static arrow::Result<Expression> ParseAs(std::string_view text, const Scope& scope,
                                            const std::shared_ptr<arrow::DataType>& type,
                                            const SqlOptions& options = {});
@@ -67,13 +67,13 @@ class Expression {
   const std::string& text() const { return *text_; }
   const std::shared_ptr<arrow::DataType>& type() const { return root_->type; }
   const BoundPtr& root() const { return root_; }
-  // What it reads, each once, in the order of the text. A field of a struct is named by its path: the rest of the struct is
-  // not needed. Empty for constants.
+  // What it reads, each once, in the order of the text. A field of a struct is named by its path: the rest of the
+  // struct is not needed. Empty for constants.
   const std::vector<SqlColumn>& Columns() const { return columns_; }
 
-  // One value for each row of the batch, which has the columns by name (a struct may have only the fields that are read).
-  // Memory in proportion to the batch, from the pool. InvalidInput: a column is missing, a division by zero, a value that
-  // a cast cannot take, ...
+  // One value for each row of the batch, which has the columns by name (a struct may have only the fields that are
+  // read). Memory in proportion to the batch, from the pool. InvalidInput: a column is missing, a division by zero, a
+  // value that a cast cannot take, ...
   arrow::Result<std::shared_ptr<arrow::Array>> Evaluate(const arrow::RecordBatch& batch,
                                                         arrow::MemoryPool* pool = nullptr) const;
   // Of a merge condition: row i of both batches. They have the same number of rows.
@@ -114,8 +114,8 @@ class Filter : public Expression {
   explicit Filter(Expression expression) : Expression(std::move(expression)) {}
 };
 
-// A condition on one column that zone maps and indexes understand: column `compare` value, column [NOT] IN values, column
-// IS [NOT] NULL.
+// A condition on one column that zone maps and indexes understand: column `compare` value, column [NOT] IN values,
+// column IS [NOT] NULL.
 struct ColumnCondition {
   enum class Kind { kCompare, kIn, kIsNull } kind;
   SqlColumn column;

@@ -1,4 +1,4 @@
-// + - * / % and ||. Integers wrap, except that division and negation fail where there is no result; floats never fail.
+// + - * / % and ||. Integers wrap, except that a division fails where there is no result; floats never fail.
 #include <cmath>
 
 #include <arrow/compute/api.h>
@@ -78,15 +78,16 @@ arrow::Result<ArrayPtr> Decimals(char op, const std::shared_ptr<arrow::DataType>
   const int left_scale = static_cast<const arrow::DecimalType&>(*left.type()).scale();
   const int right_scale = static_cast<const arrow::DecimalType&>(*right.type()).scale();
   const auto& result = static_cast<const arrow::DecimalType&>(*type);
-  return BuildRows<arrow::Decimal128Builder>(type, arrays, rows, pool, [&](arrow::Decimal128Builder& builder, int64_t row) {
-    ARROW_ASSIGN_OR_RAISE(
-        const arrow::Decimal256 value,
-        DecimalOf(op, arrow::Decimal256(arrow::Decimal128(left.GetValue(row))), left_scale,
-                  arrow::Decimal256(arrow::Decimal128(right.GetValue(row))), right_scale, result.scale()));
-    if (!value.FitsInPrecision(38)) return arrow::Status::Invalid("a decimal has more than 38 digits");
-    const auto words = value.little_endian_array();
-    return builder.Append(arrow::Decimal128(static_cast<int64_t>(words[1]), words[0]));
-  });
+  return BuildRows<arrow::Decimal128Builder>(
+      type, arrays, rows, pool, [&](arrow::Decimal128Builder& builder, int64_t row) {
+        ARROW_ASSIGN_OR_RAISE(
+            const arrow::Decimal256 value,
+            DecimalOf(op, arrow::Decimal256(arrow::Decimal128(left.GetValue(row))), left_scale,
+                      arrow::Decimal256(arrow::Decimal128(right.GetValue(row))), right_scale, result.scale()));
+        if (!value.FitsInPrecision(38)) return arrow::Status::Invalid("a decimal has more than 38 digits");
+        const auto words = value.little_endian_array();
+        return builder.Append(arrow::Decimal128(static_cast<int64_t>(words[1]), words[0]));
+      });
 }
 
 arrow::Result<arrow::Datum> Joined(const Arguments& arguments, const std::shared_ptr<arrow::DataType>& type,
@@ -144,8 +145,7 @@ arrow::Result<arrow::Datum> ArithmeticKernel(const BoundExpression& node, const 
 arrow::Result<arrow::Datum> NegateKernel(const BoundExpression& node, const Arguments& arguments,
                                          const SqlEvaluation& evaluation) {
   if (IsNull(*arguments[0].type())) return arguments[0];
-  const bool checked = arrow::is_integer(node.type->id());
-  return CallFunction(checked ? "negate_checked" : "negate", arguments, evaluation.exec);
+  return CallFunction("negate", arguments, evaluation.exec);
 }
 
 }  // namespace javelin::query

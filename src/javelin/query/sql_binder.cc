@@ -189,6 +189,9 @@ arrow::Result<BoundPtr> SqlBinder::Array(const SqlNode& node) {
 arrow::Result<BoundPtr> SqlBinder::Element(const SqlNode& node) {
   ARROW_ASSIGN_OR_RAISE(BoundPtr list, Value(*node.children[0]));
   ARROW_ASSIGN_OR_RAISE(BoundPtr position, Value(*node.children[1]));
+  if (node.children[0]->kind == SqlKind::kCall && node.children[0]->text == "regexp_match") {
+    return Unsupported(node.span, "what regexp_match found; it says only whether there is a match");
+  }
   if (!IsList(*list->type)) {
     return Error(node.children[0]->span, fmt::format("{} has no elements: it is no list", list->type->ToString()));
   }

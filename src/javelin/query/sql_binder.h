@@ -33,7 +33,8 @@ class SqlBinder {
   // The node itself, or its value if all below it is constant. An error of the value is one of the text.
   arrow::Result<BoundPtr> Fold(BoundPtr node) const;
   // The value under another type; itself if it has that. InvalidInput if no cast leads there.
-  arrow::Result<BoundPtr> Cast(BoundPtr value, const std::shared_ptr<arrow::DataType>& type, bool try_cast = false) const;
+  arrow::Result<BoundPtr> Cast(BoundPtr value, const std::shared_ptr<arrow::DataType>& type,
+                               bool try_cast = false) const;
   // Values as one type (a literal as that of the others if it fits). InvalidInput if there is none.
   arrow::Status ToCommonType(std::vector<BoundPtr>* values, SqlSpan span) const;
   arrow::Status Error(SqlSpan span, const std::string& message) const {
@@ -59,10 +60,12 @@ class SqlBinder {
   arrow::Result<BoundPtr> Chain(const SqlNode& node);
   arrow::Result<BoundPtr> Binary(const SqlNode& node);
   arrow::Result<BoundPtr> Compare(SqlCompare compare, BoundPtr left, BoundPtr right, SqlSpan span) const;
+  arrow::Result<BoundPtr> ConstantBeside(BoundPtr constant, const BoundPtr& other) const;
   arrow::Result<BoundPtr> Distinct(const SqlNode& node);
   arrow::Result<BoundPtr> Between(const SqlNode& node);
   arrow::Result<BoundPtr> In(const SqlNode& node);
-  arrow::Result<BoundPtr> InValues(const SqlNode& node, const BoundPtr& value, const std::vector<BoundPtr>& items) const;
+  arrow::Result<BoundPtr> InValues(const SqlNode& node, const BoundPtr& value,
+                                   const std::vector<BoundPtr>& items) const;
   arrow::Result<BoundPtr> Like(const SqlNode& node);
   arrow::Result<BoundPtr> IsNull(const SqlNode& node);
   arrow::Result<BoundPtr> Arithmetic(const SqlNode& node);

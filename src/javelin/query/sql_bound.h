@@ -1,7 +1,7 @@
 // The tree of an SQL expression whose names are resolved and whose every node has a type. Immutable, shared freely.
 //
-// It is kept simple for those who look into it (zone pruning, indexes): BETWEEN is two comparisons, IN of literals is one
-// set, IN of anything else is an OR of comparisons, constants are folded, a field of a struct column is a column.
+// It is kept simple for those who look into it (zone pruning, indexes): BETWEEN is two comparisons, IN of literals is
+// one set, IN of anything else is an OR of comparisons, constants are folded, a field of a struct column is a column.
 #pragma once
 
 #include <memory>
@@ -58,7 +58,8 @@ struct SqlEvaluation {
   arrow::compute::ExecContext* exec = nullptr;
   arrow::MemoryPool* pool() const { return exec->memory_pool(); }
 };
-using SqlKernel = arrow::Result<arrow::Datum> (*)(const BoundExpression& node, const std::vector<arrow::Datum>& arguments,
+using SqlKernel = arrow::Result<arrow::Datum> (*)(const BoundExpression& node,
+                                                  const std::vector<arrow::Datum>& arguments,
                                                   const SqlEvaluation& evaluation);
 
 struct BoundExpression {

@@ -71,6 +71,14 @@ arrow::Result<BoundPtr> SqlBinder::Temporal(char op, const BoundPtr& left, const
   };
   const arrow::DataType &a = *left->type, &b = *right->type;
   const bool sum = op == '+' || op == '-';
+  if (op == '-' && a.id() == arrow::Type::TIMESTAMP && IsDate(b)) {
+    ARROW_ASSIGN_OR_RAISE(const BoundPtr midnight, Cast(right, left->type));
+    return Temporal(op, left, midnight, span);
+  }
+  if (op == '-' && IsDate(a) && b.id() == arrow::Type::TIMESTAMP) {
+    ARROW_ASSIGN_OR_RAISE(const BoundPtr midnight, Cast(left, right->type));
+    return Temporal(op, midnight, right, span);
+  }
   if (sum && IsTimed(a) && IsTimed(b)) {
     const bool moments = a.id() == arrow::Type::TIMESTAMP && b.id() == arrow::Type::TIMESTAMP;
     const bool backwards = b.id() == arrow::Type::TIMESTAMP && a.id() == arrow::Type::DURATION && op == '-';
@@ -78,9 +86,7 @@ arrow::Result<BoundPtr> SqlBinder::Temporal(char op, const BoundPtr& left, const
       const auto unit = std::max(UnitOf(a), UnitOf(b));
       ARROW_ASSIGN_OR_RAISE(BoundPtr x, Cast(left, InUnit(a, unit)));
       ARROW_ASSIGN_OR_RAISE(BoundPtr y, Cast(right, moments ? x->type : InUnit(b, unit)));
-      const TypePtr type = moments                                 ? arrow::duration(unit)
-                           : a.id() == arrow::Type::TIMESTAMP ? x->type
-                                                                   : y->type;
+      const TypePtr type = moments ? arrow::duration(unit) : a.id() == arrow::Type::TIMESTAMP ? x->type : y->type;
       return finish(type, std::move(x), std::move(y));
     }
   }
@@ -111,8 +117,8 @@ arrow::Result<BoundPtr> SqlBinder::Concat(const SqlNode& node, BoundPtr left, Bo
   }
   const auto large = [](const arrow::DataType& type) { return arrow::is_large_binary_like(type.id()); };
   const bool wide = large(*left->type) || large(*right->type);
-  const TypePtr type = binary ? (wide ? arrow::large_binary() : arrow::binary())
-                              : (wide ? arrow::large_utf8() : arrow::utf8());
+  const TypePtr type =
+      binary ? (wide ? arrow::large_binary() : arrow::binary()) : (wide ? arrow::large_utf8() : arrow::utf8());
   ARROW_ASSIGN_OR_RAISE(left, Cast(std::move(left), type));
   ARROW_ASSIGN_OR_RAISE(right, Cast(std::move(right), type));
   auto bound = Make(BoundKind::kArithmetic, type, node.span, {std::move(left), std::move(right)});

@@ -5,6 +5,7 @@
 #include <arrow/array/concatenate.h>
 #include <arrow/compute/api.h>
 
+#include "javelin/query/sql_coerce.h"
 #include "javelin/query/sql_time.h"
 #include "javelin/query/sql_types.h"
 #include "javelin/query/sql_values.h"
@@ -19,7 +20,9 @@ using TypePtr = std::shared_ptr<arrow::DataType>;
 arrow::Result<arrow::Datum> ArrowCast(const arrow::Datum& value, const TypePtr& to, const SqlEvaluation& evaluation) {
   arrow::compute::CastOptions options = arrow::compute::CastOptions::Safe(to);
   options.allow_time_truncate = true;
-  options.allow_decimal_truncate = true;
+  // Decimals lose what is behind the point only on the way to whole numbers.
+  options.allow_decimal_truncate = IsDecimal(*value.type()) && arrow::is_integer(to->id());
+  options.allow_float_truncate = arrow::is_integer(value.type()->id());  // large integers become the nearest float
   return arrow::compute::Cast(value, options, evaluation.exec);
 }
 
@@ -134,14 +137,16 @@ arrow::Result<arrow::Datum> ChangeZone(const arrow::Datum& value, const arrow::T
                                        const arrow::TimestampType& to, const SqlEvaluation& evaluation) {
   if (from.timezone().empty() && !to.timezone().empty()) {
     if (to.timezone() == "UTC") return ArrowCast(value, arrow::timestamp(to.unit(), "UTC"), evaluation);
-    return CallFunction("assume_timezone", {value}, std::make_unique<arrow::compute::AssumeTimezoneOptions>(to.timezone()).get(),
-                        evaluation.exec);
+    return CallFunction("assume_timezone", {value},
+                        std::make_unique<arrow::compute::AssumeTimezoneOptions>(to.timezone()).get(), evaluation.exec);
   }
-  if (!from.timezone().empty() && to.timezone().empty()) return CallFunction("local_timestamp", {value}, evaluation.exec);
+  if (!from.timezone().empty() && to.timezone().empty())
+    return CallFunction("local_timestamp", {value}, evaluation.exec);
   return ArrowCast(value, arrow::timestamp(to.unit(), to.timezone()), evaluation);
 }
 
-arrow::Result<arrow::Datum> RoundDecimal(const arrow::Datum& value, const TypePtr& to, const SqlEvaluation& evaluation) {
+arrow::Result<arrow::Datum> RoundDecimal(const arrow::Datum& value, const TypePtr& to,
+                                         const SqlEvaluation& evaluation) {
   const auto& target = static_cast<const arrow::DecimalType&>(*to);
   const auto& source = static_cast<const arrow::DecimalType&>(*value.type());
   arrow::Datum rounded = value;
@@ -149,7 +154,7 @@ arrow::Result<arrow::Datum> RoundDecimal(const arrow::Datum& value, const TypePt
     // One digit more in front: 9.99 -> 10.0.
     const int precision = std::min(source.precision() + 1, source.id() == arrow::Type::DECIMAL256 ? 76 : 38);
     const TypePtr room = source.id() == arrow::Type::DECIMAL256 ? arrow::decimal256(precision, source.scale())
-                                                                 : arrow::decimal128(precision, source.scale());
+                                                                : arrow::decimal128(precision, source.scale());
     ARROW_ASSIGN_OR_RAISE(rounded, ArrowCast(value, room, evaluation));
     const arrow::compute::RoundOptions options(target.scale(), arrow::compute::RoundMode::HALF_TOWARDS_INFINITY);
     ARROW_ASSIGN_OR_RAISE(rounded, CallFunction("round", {rounded}, &options, evaluation.exec));
@@ -159,7 +164,8 @@ arrow::Result<arrow::Datum> RoundDecimal(const arrow::Datum& value, const TypePt
 
 arrow::Result<arrow::Datum> OwnArrays(const arrow::Datum& value, const SqlEvaluation& evaluation,
                                       const std::function<arrow::Result<ArrayPtr>(const arrow::Array&)>& body) {
-  return OverArrays({value}, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t) { return body(*arrays[0]); });
+  return OverArrays({value}, evaluation,
+                    [&](const std::vector<ArrayPtr>& arrays, int64_t) { return body(*arrays[0]); });
 }
 
 arrow::Result<arrow::Datum> Once(const arrow::Datum& value, const TypePtr& to, const SqlEvaluation& evaluation) {
@@ -199,16 +205,33 @@ arrow::Result<arrow::Datum> Once(const arrow::Datum& value, const TypePtr& to, c
     return ChangeZone(midnight, static_cast<const arrow::TimestampType&>(*local), target, evaluation);
   }
   if (IsDecimal(*from) && IsDecimal(*to)) return RoundDecimal(value, to, evaluation);
+  if (arrow::is_integer(from->id()) && IsDecimal(*to)) {
+    ARROW_ASSIGN_OR_RAISE(const arrow::Datum whole, ArrowCast(value, DecimalOfInteger(*from), evaluation));
+    return RoundDecimal(whole, to, evaluation);
+  }
   if (from->id() == arrow::Type::BOOL && to->id() == arrow::Type::BOOL) return value;
   if (IsDate(*to) && arrow::is_integer(from->id())) {
     ARROW_ASSIGN_OR_RAISE(const arrow::Datum days, ArrowCast(value, arrow::int32(), evaluation));
     ARROW_ASSIGN_OR_RAISE(const arrow::Datum dates, ArrowCast(days, arrow::date32(), evaluation));
     return ArrowCast(dates, to, evaluation);
   }
-  if ((to->id() == arrow::Type::TIMESTAMP || to->id() == arrow::Type::DURATION || to->id() == arrow::Type::TIME64) &&
-      arrow::is_integer(from->id()) && from->id() != arrow::Type::INT64) {
+  if ((to->id() == arrow::Type::TIMESTAMP || to->id() == arrow::Type::TIME64) && arrow::is_integer(from->id()) &&
+      from->id() != arrow::Type::INT64) {
     ARROW_ASSIGN_OR_RAISE(const arrow::Datum wide, ArrowCast(value, arrow::int64(), evaluation));
     return ArrowCast(wide, to, evaluation);
+  }
+  if (to->id() == arrow::Type::DURATION || from->id() == arrow::Type::DURATION) {
+    if (to->id() == from->id()) return ArrowCast(value, to, evaluation);
+    // The same 64 bits under another type.
+    const bool reads = from->id() == arrow::Type::DURATION;
+    arrow::Datum wide = value;
+    if (!reads) {
+      ARROW_ASSIGN_OR_RAISE(wide, ArrowCast(value, arrow::int64(), evaluation));
+    }
+    ARROW_ASSIGN_OR_RAISE(const arrow::Datum viewed, OwnArrays(wide, evaluation, [&](const arrow::Array& array) {
+                            return array.View(reads ? arrow::int64() : to);
+                          }));
+    return reads ? ArrowCast(viewed, to, evaluation) : arrow::Result<arrow::Datum>(viewed);
   }
   return ArrowCast(value, to, evaluation);
 }
@@ -231,9 +254,12 @@ arrow::Result<ArrayPtr> Bisect(const ArrayPtr& values, const TypePtr& to, const 
 bool CanSqlCast(const arrow::DataType& from, const arrow::DataType& to) {
   using arrow::Type;
   if (from.Equals(to) || IsNull(from)) return true;
-  const auto plain = [](const arrow::DataType& type) {
-    return IsNumber(type) || IsText(type) || type.id() == Type::BOOL || arrow::is_temporal(type.id()) ||
-           IsBinary(type) || type.id() == Type::FIXED_SIZE_BINARY;
+  const auto timed = [](const arrow::DataType& type) {
+    return arrow::is_temporal(type.id()) || type.id() == Type::DURATION;
+  };
+  const auto plain = [&](const arrow::DataType& type) {
+    return IsNumber(type) || IsText(type) || type.id() == Type::BOOL || timed(type) || IsBinary(type) ||
+           type.id() == Type::FIXED_SIZE_BINARY;
   };
   if (IsList(from) && IsList(to)) return CanSqlCast(*from.field(0)->type(), *to.field(0)->type());
   if (!plain(from) || !plain(to)) return false;
@@ -256,16 +282,18 @@ bool CanSqlCast(const arrow::DataType& from, const arrow::DataType& to) {
     if (moment(from) && moment(to)) return true;
     return from.id() == to.id() || (arrow::is_time(from.id()) && arrow::is_time(to.id()));
   }
-  return arrow::is_integer(from.id()) || arrow::is_integer(to.id());
+  if (from.id() == Type::DURATION && to.id() == Type::DURATION) return true;
+  // A moment as the whole number behind it.
+  const bool to_number = arrow::is_integer(to.id()), from_number = arrow::is_integer(from.id());
+  return (from_number && timed(to)) || (to_number && timed(from));
 }
 
 arrow::Result<arrow::Datum> SqlCast(const arrow::Datum& value, const TypePtr& to, bool try_cast,
                                     const SqlEvaluation& evaluation) {
   if (IsNull(*value.type())) return arrow::Datum(arrow::MakeNullScalar(to));
   if (!try_cast) return Once(value, to, evaluation);
-  return OwnArrays(value, evaluation, [&](const arrow::Array& array) {
-    return Bisect(array.Slice(0), to, evaluation);
-  });
+  return OwnArrays(value, evaluation,
+                   [&](const arrow::Array& array) { return Bisect(array.Slice(0), to, evaluation); });
 }
 
 }  // namespace javelin::query

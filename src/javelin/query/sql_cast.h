@@ -1,5 +1,5 @@
-// CAST as the peer has it: numbers lose what is behind the point and never wrap, text is read strictly, moments with a time
-// zone are local where the other side has none.
+// CAST as the peer has it: numbers lose what is behind the point and never wrap, text is read strictly, moments with a
+// time zone are local where the other side has none.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace javelin::query {
 bool CanSqlCast(const arrow::DataType& from, const arrow::DataType& to);
 
 // Each value under the type. Invalid: a value that the type cannot hold; with `try_cast` that is null instead.
-arrow::Result<arrow::Datum> SqlCast(const arrow::Datum& value, const std::shared_ptr<arrow::DataType>& to, bool try_cast,
-                                    const SqlEvaluation& evaluation);
+arrow::Result<arrow::Datum> SqlCast(const arrow::Datum& value, const std::shared_ptr<arrow::DataType>& to,
+                                    bool try_cast, const SqlEvaluation& evaluation);
 
 }  // namespace javelin::query

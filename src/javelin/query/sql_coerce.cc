@@ -2,6 +2,7 @@
 
 #include <arrow/array.h>
 #include <arrow/builder.h>
+#include <arrow/compute/api.h>
 #include <arrow/util/decimal.h>
 
 #include "javelin/query/sql_types.h"
@@ -22,7 +23,10 @@ arrow::Decimal128 IntegerOf(const arrow::Scalar& literal) {
 }
 
 ScalarPtr CoerceInteger(const ScalarPtr& literal, const TypePtr& type) {
-  if (arrow::is_integer(type->id())) return Made(literal->CastTo(type));
+  if (arrow::is_integer(type->id())) {
+    const auto cast = arrow::compute::Cast(literal, arrow::compute::CastOptions::Safe(type));
+    return cast.ok() ? cast->scalar() : nullptr;
+  }
   const arrow::Decimal128 value = IntegerOf(*literal);
   if (type->id() == arrow::Type::FLOAT) return std::make_shared<arrow::FloatScalar>(value.ToFloat(0));
   if (type->id() == arrow::Type::DOUBLE) return std::make_shared<arrow::DoubleScalar>(value.ToDouble(0));
@@ -31,7 +35,8 @@ ScalarPtr CoerceInteger(const ScalarPtr& literal, const TypePtr& type) {
   auto scaled = arrow::Decimal256(value).Rescale(0, decimal.scale());
   if (!scaled.ok() || !scaled->FitsInPrecision(decimal.precision())) return nullptr;
   if (type->id() == arrow::Type::DECIMAL256) return std::make_shared<arrow::Decimal256Scalar>(*scaled, type);
-  return Made(arrow::Decimal256Scalar(*scaled, arrow::decimal256(76, decimal.scale())).CastTo(type));
+  const auto words = scaled->little_endian_array();
+  return std::make_shared<arrow::Decimal128Scalar>(arrow::Decimal128(static_cast<int64_t>(words[1]), words[0]), type);
 }
 
 ScalarPtr CoerceFloat(double value, const TypePtr& type) {
@@ -147,6 +152,7 @@ TypePtr DecimalOfInteger(const arrow::DataType& type) { return arrow::decimal128
 ScalarPtr CoerceLiteral(const ScalarPtr& literal, const TypePtr& type) {
   if (!literal->is_valid) return arrow::MakeNullScalar(type);
   if (literal->type->Equals(*type)) return literal;
+  if (arrow::is_integer(literal->type->id()) && arrow::is_integer(type->id())) return CoerceInteger(literal, type);
   switch (literal->type->id()) {
     case arrow::Type::INT64:
     case arrow::Type::UINT64: return CoerceInteger(literal, type);
@@ -154,8 +160,7 @@ ScalarPtr CoerceLiteral(const ScalarPtr& literal, const TypePtr& type) {
     case arrow::Type::STRING:
     case arrow::Type::LARGE_STRING:
     case arrow::Type::BINARY:
-    case arrow::Type::LARGE_BINARY:
-      return CoerceBytes(static_cast<const arrow::BaseBinaryScalar&>(*literal), type);
+    case arrow::Type::LARGE_BINARY: return CoerceBytes(static_cast<const arrow::BaseBinaryScalar&>(*literal), type);
     case arrow::Type::LIST: return CoerceList(static_cast<const arrow::BaseListScalar&>(*literal), type);
     default: return nullptr;
   }

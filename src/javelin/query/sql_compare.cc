@@ -1,4 +1,5 @@
-// Comparisons and sets. Arrow's kernels where they have the order of sql_order.h, own ones for floats and nested values.
+// Comparisons and sets. Arrow's kernels where they have the order of sql_order.h, own ones for floats and nested
+// values.
 #include <arrow/compute/api.h>
 
 #include "javelin/query/sql_kernels_internal.h"
@@ -35,7 +36,9 @@ const char* ArrowName(SqlCompare compare) {
   return "";
 }
 
-bool NeedsOwnOrder(const arrow::DataType& type) { return IsFloat(type) || arrow::is_nested(type.id()); }
+bool NeedsOwnOrder(const arrow::DataType& type) {
+  return IsFloat(type) || arrow::is_nested(type.id()) || type.id() == arrow::Type::DURATION;
+}
 
 // Floats as integers that sort like them.
 template <typename FloatArray, typename Builder>
@@ -73,27 +76,30 @@ arrow::Result<arrow::Datum> CompareKernel(const BoundExpression& node, const Arg
     return CallFunction(ArrowName(node.compare), {left, right}, evaluation.exec);
   }
   if (!NeedsOwnOrder(type)) return CallFunction(ArrowName(node.compare), arguments, evaluation.exec);
-  return OverArrays(arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
-    ARROW_ASSIGN_OR_RAISE(const RowOrder order, MakeRowOrder(*arrays[0], *arrays[1]));
-    return BuildRows<arrow::BooleanBuilder>(
-        arrow::boolean(), arrays, rows, evaluation.pool(),
-        [&](arrow::BooleanBuilder& builder, int64_t row) { return builder.Append(Holds(node.compare, order(row, row))); });
-  });
+  return OverArrays(
+      arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
+        ARROW_ASSIGN_OR_RAISE(const RowOrder order, MakeRowOrder(*arrays[0], *arrays[1]));
+        return BuildRows<arrow::BooleanBuilder>(arrow::boolean(), arrays, rows, evaluation.pool(),
+                                                [&](arrow::BooleanBuilder& builder, int64_t row) {
+                                                  return builder.Append(Holds(node.compare, order(row, row)));
+                                                });
+      });
 }
 
 arrow::Result<arrow::Datum> DistinctKernel(const BoundExpression& node, const Arguments& arguments,
                                            const SqlEvaluation& evaluation) {
-  return OverArrays(arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
-    ARROW_ASSIGN_OR_RAISE(const RowOrder order, MakeRowOrder(*arrays[0], *arrays[1]));
-    arrow::BooleanBuilder builder(evaluation.pool());
-    ARROW_RETURN_NOT_OK(builder.Reserve(rows));
-    for (int64_t row = 0; row < rows; ++row) {
-      const bool x = arrays[0]->IsNull(row), y = arrays[1]->IsNull(row);
-      const bool distinct = x || y ? x != y : order(row, row) != 0;
-      builder.UnsafeAppend(distinct != node.negated);
-    }
-    return builder.Finish();
-  });
+  return OverArrays(arguments, evaluation,
+                    [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
+                      ARROW_ASSIGN_OR_RAISE(const RowOrder order, MakeRowOrder(*arrays[0], *arrays[1]));
+                      arrow::BooleanBuilder builder(evaluation.pool());
+                      ARROW_RETURN_NOT_OK(builder.Reserve(rows));
+                      for (int64_t row = 0; row < rows; ++row) {
+                        const bool x = arrays[0]->IsNull(row), y = arrays[1]->IsNull(row);
+                        const bool distinct = x || y ? x != y : order(row, row) != 0;
+                        builder.UnsafeAppend(distinct != node.negated);
+                      }
+                      return builder.Finish();
+                    });
 }
 
 // true: among the values; null: the value is null, or it is not among them and a null is; false: else.
@@ -104,22 +110,23 @@ arrow::Result<arrow::Datum> InKernel(const BoundExpression& node, const Argument
     ARROW_ASSIGN_OR_RAISE(value, OrderKeys(value, evaluation));
     ARROW_ASSIGN_OR_RAISE(values, OrderKeys(node.values, evaluation));
   }
-  return OverArrays({value}, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
-    const arrow::compute::SetLookupOptions options(values, arrow::compute::SetLookupOptions::SKIP);
-    ARROW_ASSIGN_OR_RAISE(const arrow::Datum found, CallFunction("is_in", {arrays[0]}, &options, evaluation.exec));
-    const auto in = std::static_pointer_cast<arrow::BooleanArray>(found.make_array());
-    arrow::BooleanBuilder builder(evaluation.pool());
-    ARROW_RETURN_NOT_OK(builder.Reserve(rows));
-    for (int64_t row = 0; row < rows; ++row) {
-      const bool there = in->IsValid(row) && in->Value(row);
-      if (arrays[0]->IsNull(row) || (!there && node.null_among)) {
-        builder.UnsafeAppendNull();
-      } else {
-        builder.UnsafeAppend(there != node.negated);
-      }
-    }
-    return builder.Finish();
-  });
+  return OverArrays(
+      {value}, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
+        const arrow::compute::SetLookupOptions options(values, arrow::compute::SetLookupOptions::SKIP);
+        ARROW_ASSIGN_OR_RAISE(const arrow::Datum found, CallFunction("is_in", {arrays[0]}, &options, evaluation.exec));
+        const auto in = std::static_pointer_cast<arrow::BooleanArray>(found.make_array());
+        arrow::BooleanBuilder builder(evaluation.pool());
+        ARROW_RETURN_NOT_OK(builder.Reserve(rows));
+        for (int64_t row = 0; row < rows; ++row) {
+          const bool there = in->IsValid(row) && in->Value(row);
+          if (arrays[0]->IsNull(row) || (!there && node.null_among)) {
+            builder.UnsafeAppendNull();
+          } else {
+            builder.UnsafeAppend(there != node.negated);
+          }
+        }
+        return builder.Finish();
+      });
 }
 
 }  // namespace javelin::query

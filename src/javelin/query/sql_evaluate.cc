@@ -78,8 +78,7 @@ class Evaluator {
 
   arrow::Result<arrow::Datum> IsTruth(const BoundExpression& node, const arrow::Datum& value) {
     const bool wanted = node.kind == BoundKind::kIsTrue;
-    ARROW_ASSIGN_OR_RAISE(const arrow::Datum filled,
-                          CallFunction("coalesce", {value, arrow::Datum(!wanted)}, &exec_));
+    ARROW_ASSIGN_OR_RAISE(const arrow::Datum filled, CallFunction("coalesce", {value, arrow::Datum(!wanted)}, &exec_));
     return wanted != node.negated ? arrow::Result<arrow::Datum>(filled) : CallFunction("invert", {filled}, &exec_);
   }
 

@@ -18,12 +18,14 @@ using TypePtr = std::shared_ptr<arrow::DataType>;
 
 // What the peer reads by a syntax of its own and refuses, and what to write instead.
 constexpr std::pair<std::string_view, std::string_view> kInstead[] = {
-    {"trim", "btrim"},     {"substr", "left and right"}, {"substring", "left and right"}, {"position", "strpos"},
-    {"extract", "date_part"}, {"ceil", "round"},         {"floor", "trunc"},              {"if", "AND, OR and coalesce"},
-    {"year", "date_part"}, {"overlay", "replace"},       {"random", "a column"},          {"uuid", "a column"}};
+    {"trim", "btrim"},      {"substr", "left and right"},   {"substring", "left and right"},
+    {"position", "strpos"}, {"extract", "date_part"},       {"ceil", "round"},
+    {"floor", "trunc"},     {"if", "AND, OR and coalesce"}, {"year", "date_part"},
+    {"overlay", "replace"}, {"random", "a column"},         {"uuid", "a column"}};
 
 const SqlFunction* Find(std::string_view name) {
-  for (const auto& table : {TextFunctions(), MoreTextFunctions(), NumberFunctions(), ListFunctions(), TimeFunctions(), ChoiceFunctions()}) {
+  for (const auto& table :
+       {TextFunctions(), MoreTextFunctions(), NumberFunctions(), ListFunctions(), TimeFunctions(), ChoiceFunctions()}) {
     for (const SqlFunction& function : table)
       if (function.name == name) return &function;
   }
@@ -32,7 +34,8 @@ const SqlFunction* Find(std::string_view name) {
 
 std::vector<std::string_view> Names() {
   std::vector<std::string_view> names = SpecialFunctionNames();
-  for (const auto& table : {TextFunctions(), MoreTextFunctions(), NumberFunctions(), ListFunctions(), TimeFunctions(), ChoiceFunctions()}) {
+  for (const auto& table :
+       {TextFunctions(), MoreTextFunctions(), NumberFunctions(), ListFunctions(), TimeFunctions(), ChoiceFunctions()}) {
     for (const SqlFunction& function : table) names.push_back(function.name);
   }
   return names;
@@ -41,13 +44,14 @@ std::vector<std::string_view> Names() {
 arrow::Status Unknown(const SqlBinder& binder, const SqlNode& node) {
   for (const auto& [name, instead] : kInstead) {
     if (node.text == name) {
-      return binder.Unsupported(node.span, fmt::format("there is no function `{}` in expressions; see {}", name, instead));
+      return binder.Unsupported(node.span,
+                                fmt::format("there is no function `{}` in expressions; see {}", name, instead));
     }
   }
   const std::string nearest = NearestName(node.text, Names());
-  return binder.Unsupported(node.span,
-                            nearest.empty() ? fmt::format("there is no function `{}`", node.text)
-                                            : fmt::format("there is no function `{}`; did you mean `{}`?", node.text, nearest));
+  return binder.Unsupported(
+      node.span, nearest.empty() ? fmt::format("there is no function `{}`", node.text)
+                                 : fmt::format("there is no function `{}`; did you mean `{}`?", node.text, nearest));
 }
 
 // The letters of the parameters, as many as there are arguments. Empty on a wrong number.
@@ -68,10 +72,11 @@ arrow::Result<std::string> LettersOf(const SqlBinder& binder, const SqlFunction&
   const size_t most = letters.size();
   if (least == std::string::npos) least = more ? most - 1 : most;
   if (count < least || (count > most && !more)) {
-    const std::string wanted = more ? fmt::format("{} or more", least)
+    const std::string wanted = more            ? fmt::format("{} or more", least)
                                : least == most ? fmt::format("{}", most)
                                                : fmt::format("{} to {}", least, most);
-    return binder.Error(node.span, fmt::format("the function `{}` takes {} arguments, not {}", function.name, wanted, count));
+    return binder.Error(node.span,
+                        fmt::format("the function `{}` takes {} arguments, not {}", function.name, wanted, count));
   }
   while (letters.size() < count) letters += letters.back();
   letters.resize(count);
@@ -113,8 +118,8 @@ arrow::Status FitArguments(const SqlBinder& binder, const SqlFunction& function,
     const bool element = letters[i] == 'e' || letters[i] == 'm';
     if (type == nullptr || (element && CommonType(argument->type, type) == nullptr &&
                             CoerceLiteral(arrow::MakeNullScalar(argument->type), type) == nullptr)) {
-      return binder.Error(argument->span, fmt::format("the function `{}` does not take {} as argument {}", function.name,
-                                                      argument->type->ToString(), i + 1));
+      return binder.Error(argument->span, fmt::format("the function `{}` does not take {} as argument {}",
+                                                      function.name, argument->type->ToString(), i + 1));
     }
     if (element) {
       ARROW_RETURN_NOT_OK(FitElement(binder, type, &(*arguments)[0], &argument, letters[i] == 'm'));
@@ -149,9 +154,9 @@ TypePtr ResultType(char result, const std::vector<BoundPtr>& arguments) {
     }
     case 'P': {  // seconds since 1970 have a fraction, other parts are whole
       const auto& part = arguments[0]->literal;
-      const bool epoch = part != nullptr && part->is_valid &&
-                         LowerAscii(static_cast<const arrow::BaseBinaryScalar&>(*part).view()) == "epoch";
-      return epoch ? arrow::float64() : arrow::int32();
+      if (part == nullptr || !part->is_valid) return arrow::int32();
+      const std::string name = LowerAscii(static_cast<const arrow::BaseBinaryScalar&>(*part).view());
+      return name == "epoch" ? arrow::float64() : name == "nanosecond" ? arrow::int64() : arrow::int32();
     }
     default: return first;
   }
@@ -169,7 +174,8 @@ arrow::Status FitElement(const SqlBinder& binder, const TypePtr& type, BoundPtr*
   }
   const TypePtr common = CommonType((*value)->type, type);
   if (common == nullptr) {
-    return binder.Error((*value)->span, fmt::format("{} is not found in {}", (*value)->type->ToString(), (*list)->type->ToString()));
+    return binder.Error((*value)->span,
+                        fmt::format("{} is not found in {}", (*value)->type->ToString(), (*list)->type->ToString()));
   }
   ARROW_ASSIGN_OR_RAISE(*value, binder.Cast(*value, common));
   ARROW_ASSIGN_OR_RAISE(*list, binder.Cast(*list, is_list ? common : arrow::list(common)));

@@ -43,68 +43,73 @@ int64_t Find(const Lists& lists, int64_t row, const RowOrder& order, const arrow
 }
 
 arrow::Result<arrow::Datum> Has(Node node, const Arguments& arguments, Evaluation evaluation) {
-  return OverArrays(arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
-    const Lists lists(*arrays[0]);
-    ARROW_ASSIGN_OR_RAISE(const RowOrder order, MakeRowOrder(*lists.items(), *arrays[1]));
-    return BuildRows<arrow::BooleanBuilder>(node.type, arrays, rows, evaluation.pool(),
-                                            [&](arrow::BooleanBuilder& builder, int64_t row) {
-                                              return builder.Append(Find(lists, row, order, *arrays[1], row) >= 0);
-                                            });
-  });
+  return OverArrays(arguments, evaluation,
+                    [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
+                      const Lists lists(*arrays[0]);
+                      ARROW_ASSIGN_OR_RAISE(const RowOrder order, MakeRowOrder(*lists.items(), *arrays[1]));
+                      return BuildRows<arrow::BooleanBuilder>(
+                          node.type, arrays, rows, evaluation.pool(), [&](arrow::BooleanBuilder& builder, int64_t row) {
+                            return builder.Append(Find(lists, row, order, *arrays[1], row) >= 0);
+                          });
+                    });
 }
 
 arrow::Result<arrow::Datum> Position(Node node, const Arguments& arguments, Evaluation evaluation) {
-  return OverArrays(arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
-    const Lists lists(*arrays[0]);
-    ARROW_ASSIGN_OR_RAISE(const RowOrder order, MakeRowOrder(*lists.items(), *arrays[1]));
-    return BuildRows<arrow::UInt64Builder>(
-        node.type, {arrays[0]}, rows, evaluation.pool(), [&](arrow::UInt64Builder& builder, int64_t row) {
-          const int64_t at = Find(lists, row, order, *arrays[1], row);
-          return at < 0 ? builder.AppendNull() : builder.Append(static_cast<uint64_t>(at) + 1);
-        });
-  });
+  return OverArrays(
+      arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
+        const Lists lists(*arrays[0]);
+        ARROW_ASSIGN_OR_RAISE(const RowOrder order, MakeRowOrder(*lists.items(), *arrays[1]));
+        return BuildRows<arrow::UInt64Builder>(
+            node.type, {arrays[0]}, rows, evaluation.pool(), [&](arrow::UInt64Builder& builder, int64_t row) {
+              const int64_t at = Find(lists, row, order, *arrays[1], row);
+              return at < 0 ? builder.AppendNull() : builder.Append(static_cast<uint64_t>(at) + 1);
+            });
+      });
 }
 
 // Whether any / all of the second list are in the first.
 template <bool kAll>
 arrow::Result<arrow::Datum> HasMany(Node node, const Arguments& arguments, Evaluation evaluation) {
-  return OverArrays(arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
-    const Lists lists(*arrays[0]), wanted(*arrays[1]);
-    ARROW_ASSIGN_OR_RAISE(const RowOrder order, MakeRowOrder(*lists.items(), *wanted.items()));
-    return BuildRows<arrow::BooleanBuilder>(
-        node.type, arrays, rows, evaluation.pool(), [&](arrow::BooleanBuilder& builder, int64_t row) {
-          for (int64_t i = 0; i < wanted.Length(row); ++i) {
-            const bool there = Find(lists, row, order, *wanted.items(), wanted.Begin(row) + i) >= 0;
-            if (there != kAll) return builder.Append(there);
-          }
-          return builder.Append(kAll);
-        });
-  });
+  return OverArrays(arguments, evaluation,
+                    [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
+                      const Lists lists(*arrays[0]), wanted(*arrays[1]);
+                      ARROW_ASSIGN_OR_RAISE(const RowOrder order, MakeRowOrder(*lists.items(), *wanted.items()));
+                      return BuildRows<arrow::BooleanBuilder>(
+                          node.type, arrays, rows, evaluation.pool(), [&](arrow::BooleanBuilder& builder, int64_t row) {
+                            for (int64_t i = 0; i < wanted.Length(row); ++i) {
+                              const bool there = Find(lists, row, order, *wanted.items(), wanted.Begin(row) + i) >= 0;
+                              if (there != kAll) return builder.Append(there);
+                            }
+                            return builder.Append(kAll);
+                          });
+                    });
 }
 
 template <int kSign>
 arrow::Result<arrow::Datum> Extreme(Node, const Arguments& arguments, Evaluation evaluation) {
-  return OverArrays(arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
-    const Lists lists(*arrays[0]);
-    const arrow::Array& items = *lists.items();
-    ARROW_ASSIGN_OR_RAISE(const RowOrder order, MakeRowOrder(items, items));
-    ARROW_ASSIGN_OR_RAISE(
-        const ArrayPtr best,
-        BuildRows<arrow::Int64Builder>(arrow::int64(), arrays, rows, evaluation.pool(),
-                                       [&](arrow::Int64Builder& builder, int64_t row) {
-                                         int64_t found = -1;
-                                         for (int64_t i = 0; i < lists.Length(row); ++i) {
-                                           const int64_t item = lists.Begin(row) + i;
-                                           if (items.IsNull(item)) continue;
-                                           if (found < 0 || order(item, found) * kSign > 0) found = item;
-                                         }
-                                         return found < 0 ? builder.AppendNull() : builder.Append(found);
-                                       }));
-    ARROW_ASSIGN_OR_RAISE(const arrow::Datum taken,
-                          arrow::compute::Take(lists.items(), best, arrow::compute::TakeOptions::NoBoundsCheck(),
-                                               evaluation.exec));
-    return taken.make_array();
-  });
+  return OverArrays(
+      arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
+        const Lists lists(*arrays[0]);
+        const arrow::Array& items = *lists.items();
+        ARROW_ASSIGN_OR_RAISE(const RowOrder order, MakeRowOrder(items, items));
+        ARROW_ASSIGN_OR_RAISE(const ArrayPtr best,
+                              BuildRows<arrow::Int64Builder>(arrow::int64(), arrays, rows, evaluation.pool(),
+                                                             [&](arrow::Int64Builder& builder, int64_t row) {
+                                                               int64_t found = -1;
+                                                               for (int64_t i = 0; i < lists.Length(row); ++i) {
+                                                                 const int64_t item = lists.Begin(row) + i;
+                                                                 if (items.IsNull(item)) continue;
+                                                                 if (found < 0 || order(item, found) * kSign > 0)
+                                                                   found = item;
+                                                               }
+                                                               return found < 0 ? builder.AppendNull()
+                                                                                : builder.Append(found);
+                                                             }));
+        ARROW_ASSIGN_OR_RAISE(
+            const arrow::Datum taken,
+            arrow::compute::Take(lists.items(), best, arrow::compute::TakeOptions::NoBoundsCheck(), evaluation.exec));
+        return taken.make_array();
+      });
 }
 
 // Row by row the arguments: their arrays end to end, then taken crosswise.
@@ -113,24 +118,26 @@ arrow::Result<arrow::Datum> Make(Node node, const Arguments& arguments, Evaluati
     ARROW_ASSIGN_OR_RAISE(const ArrayPtr none, arrow::MakeArrayOfNull(arrow::null(), 0, evaluation.pool()));
     return arrow::Datum(std::make_shared<arrow::ListScalar>(none, node.type));
   }
-  return OverArrays(arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
-    const auto width = static_cast<int64_t>(arrays.size());
-    ARROW_ASSIGN_OR_RAISE(const ArrayPtr all, arrow::Concatenate(arrays, evaluation.pool()));
-    arrow::Int64Builder order(evaluation.pool());
-    arrow::Int32Builder offsets(evaluation.pool());
-    if (rows * width > std::numeric_limits<int32_t>::max()) return arrow::Status::Invalid("too many elements in a batch");
-    for (int64_t row = 0; row < rows; ++row) {
-      ARROW_RETURN_NOT_OK(offsets.Append(static_cast<int32_t>(row * width)));
-      for (int64_t i = 0; i < width; ++i) ARROW_RETURN_NOT_OK(order.Append(i * rows + row));
-    }
-    ARROW_RETURN_NOT_OK(offsets.Append(static_cast<int32_t>(rows * width)));
-    ARROW_ASSIGN_OR_RAISE(const ArrayPtr crosswise, order.Finish());
-    ARROW_ASSIGN_OR_RAISE(const ArrayPtr bounds, offsets.Finish());
-    ARROW_ASSIGN_OR_RAISE(const arrow::Datum items,
-                          arrow::compute::Take(all, crosswise, arrow::compute::TakeOptions::NoBoundsCheck(),
-                                               evaluation.exec));
-    return arrow::ListArray::FromArrays(node.type, *bounds, *items.make_array(), evaluation.pool());
-  });
+  return OverArrays(
+      arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) -> arrow::Result<ArrayPtr> {
+        const auto width = static_cast<int64_t>(arrays.size());
+        ARROW_ASSIGN_OR_RAISE(const ArrayPtr all, arrow::Concatenate(arrays, evaluation.pool()));
+        arrow::Int64Builder order(evaluation.pool());
+        arrow::Int32Builder offsets(evaluation.pool());
+        if (rows * width > std::numeric_limits<int32_t>::max())
+          return arrow::Status::Invalid("too many elements in a batch");
+        for (int64_t row = 0; row < rows; ++row) {
+          ARROW_RETURN_NOT_OK(offsets.Append(static_cast<int32_t>(row * width)));
+          for (int64_t i = 0; i < width; ++i) ARROW_RETURN_NOT_OK(order.Append(i * rows + row));
+        }
+        ARROW_RETURN_NOT_OK(offsets.Append(static_cast<int32_t>(rows * width)));
+        ARROW_ASSIGN_OR_RAISE(const ArrayPtr crosswise, order.Finish());
+        ARROW_ASSIGN_OR_RAISE(const ArrayPtr bounds, offsets.Finish());
+        ARROW_ASSIGN_OR_RAISE(
+            const arrow::Datum items,
+            arrow::compute::Take(all, crosswise, arrow::compute::TakeOptions::NoBoundsCheck(), evaluation.exec));
+        return arrow::ListArray::FromArrays(node.type, *bounds, *items.make_array(), evaluation.pool());
+      });
 }
 
 constexpr SqlFunction kFunctions[] = {

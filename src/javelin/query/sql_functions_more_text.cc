@@ -25,7 +25,8 @@ arrow::Result<Pattern> PatternOf(const Arguments& arguments, size_t flags_at, st
   Pattern pattern;
   ARROW_ASSIGN_OR_RAISE(pattern.text, ConstantText(arguments, 1, "the regular expression"));
   if (flags_at >= arguments.size()) return pattern;
-  ARROW_ASSIGN_OR_RAISE(const std::string flags, ConstantText(arguments, flags_at, "the flags of a regular expression"));
+  ARROW_ASSIGN_OR_RAISE(const std::string flags,
+                        ConstantText(arguments, flags_at, "the flags of a regular expression"));
   for (const char flag : flags) {
     if (allowed.find(flag) == std::string_view::npos) {
       return arrow::Status::NotImplemented(fmt::format("the flag '{}' of a regular expression", flag));
@@ -120,16 +121,15 @@ arrow::Result<arrow::Datum> Pad(Node node, const Arguments& arguments, Evaluatio
     const Bytes text(*arrays[0]), given(*arrays.back());
     const auto& lengths = static_cast<const arrow::Int64Array&>(*arrays[1]);
     const bool blanks = arrays.size() < 3;
-    return BuildTextOrFail(
-        node, arrays, rows, evaluation.pool(), [&](int64_t row) -> arrow::Result<std::string> {
-          const int64_t wanted = std::max<int64_t>(lengths.Value(row), 0), have = CountCharacters(text[row]);
-          const std::string_view with = blanks ? std::string_view(" ") : given[row];
-          if (have >= wanted || with.empty()) return std::string(FirstCharacters(text[row], wanted));
-          const int64_t missing = wanted - have;
-          ARROW_ASSIGN_OR_RAISE(const std::string fill, Repeated(with, missing / CountCharacters(with) + 1));
-          const std::string padding(FirstCharacters(fill, missing));
-          return kLeft ? padding + std::string(text[row]) : std::string(text[row]) + padding;
-        });
+    return BuildTextOrFail(node, arrays, rows, evaluation.pool(), [&](int64_t row) -> arrow::Result<std::string> {
+      const int64_t wanted = std::max<int64_t>(lengths.Value(row), 0), have = CountCharacters(text[row]);
+      const std::string_view with = blanks ? std::string_view(" ") : given[row];
+      if (have >= wanted || with.empty()) return std::string(FirstCharacters(text[row], wanted));
+      const int64_t missing = wanted - have;
+      ARROW_ASSIGN_OR_RAISE(const std::string fill, Repeated(with, missing / CountCharacters(with) + 1));
+      const std::string padding(FirstCharacters(fill, missing));
+      return kLeft ? padding + std::string(text[row]) : std::string(text[row]) + padding;
+    });
   });
 }
 
@@ -138,20 +138,19 @@ arrow::Result<arrow::Datum> SplitPart(Node node, const Arguments& arguments, Eva
   return OverArrays(arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) {
     const Bytes text(*arrays[0]), between(*arrays[1]);
     const auto& numbers = static_cast<const arrow::Int64Array&>(*arrays[2]);
-    return BuildTextOrFail(
-        node, arrays, rows, evaluation.pool(), [&](int64_t row) -> arrow::Result<std::string> {
-          if (numbers.Value(row) == 0) return arrow::Status::Invalid("parts of a text are counted from 1");
-          std::vector<std::string_view> parts;
-          size_t at = 0;
-          for (size_t next; !between[row].empty() && (next = text[row].find(between[row], at)) != std::string_view::npos;
-               at = next + between[row].size()) {
-            parts.push_back(text[row].substr(at, next - at));
-          }
-          parts.push_back(text[row].substr(at));
-          const int64_t count = static_cast<int64_t>(parts.size()), number = numbers.Value(row);
-          const int64_t index = number > 0 ? number - 1 : count + number;
-          return index < 0 || index >= count ? std::string() : std::string(parts[static_cast<size_t>(index)]);
-        });
+    return BuildTextOrFail(node, arrays, rows, evaluation.pool(), [&](int64_t row) -> arrow::Result<std::string> {
+      if (numbers.Value(row) == 0) return arrow::Status::Invalid("parts of a text are counted from 1");
+      std::vector<std::string_view> parts;
+      size_t at = 0;
+      for (size_t next; !between[row].empty() && (next = text[row].find(between[row], at)) != std::string_view::npos;
+           at = next + between[row].size()) {
+        parts.push_back(text[row].substr(at, next - at));
+      }
+      parts.push_back(text[row].substr(at));
+      const int64_t count = static_cast<int64_t>(parts.size()), number = numbers.Value(row);
+      const int64_t index = number > 0 ? number - 1 : count + number;
+      return index < 0 || index >= count ? std::string() : std::string(parts[static_cast<size_t>(index)]);
+    });
   });
 }
 
@@ -237,7 +236,17 @@ arrow::Result<arrow::Datum> ToHex(Node node, const Arguments& arguments, Evaluat
   });
 }
 
+arrow::Result<arrow::Datum> RegexpCount(Node node, const Arguments& arguments, Evaluation evaluation) {
+  if (HasNullPattern(arguments)) return arrow::Datum(arrow::MakeNullScalar(node.type));
+  ARROW_ASSIGN_OR_RAISE(const Pattern pattern, PatternOf(arguments, 2, "ism"));
+  const arrow::compute::MatchSubstringOptions options(pattern.text, pattern.any_case);
+  ARROW_ASSIGN_OR_RAISE(const arrow::Datum count,
+                        CallFunction("count_substring_regex", {arguments[0]}, &options, evaluation.exec));
+  return arrow::compute::Cast(count, node.type, arrow::compute::CastOptions::Safe(), evaluation.exec);
+}
+
 constexpr SqlFunction kFunctions[] = {
+    {"regexp_count", "tt?t", 'I', RegexpCount},
     {"regexp_like", "tt?t", 'B', RegexpLike},
     {"regexp_match", "tt?t", 'B', RegexpLike},  // the binder makes a condition of it
     {"regexp_replace", "ttt?t", 'T', RegexpReplace},

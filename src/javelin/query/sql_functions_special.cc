@@ -48,8 +48,8 @@ arrow::Result<BoundPtr> ArrayElement(const SqlBinder& binder, const SqlNode& nod
 arrow::Result<BoundPtr> GetField(const SqlBinder& binder, const SqlNode& node, std::vector<BoundPtr>& arguments) {
   ARROW_ASSIGN_OR_RAISE(const std::string name, TextLiteral(binder, arguments[1], "the field of get_field"));
   const auto& type = arguments[0]->type;
-  const auto field = type->id() == arrow::Type::STRUCT ? static_cast<const arrow::StructType&>(*type).GetFieldByName(name)
-                                                       : nullptr;
+  const auto field =
+      type->id() == arrow::Type::STRUCT ? static_cast<const arrow::StructType&>(*type).GetFieldByName(name) : nullptr;
   if (field == nullptr) return binder.Error(node.span, fmt::format("{} has no field `{}`", type->ToString(), name));
   auto bound = binder.Make(BoundKind::kField, field->type(), node.span, {arguments[0]});
   bound->text = name;
@@ -57,7 +57,8 @@ arrow::Result<BoundPtr> GetField(const SqlBinder& binder, const SqlNode& node, s
   return binder.Cast(std::move(folded), SqlTypeOf(field->type()));
 }
 
-arrow::Result<BoundPtr> Moment(const SqlBinder& binder, const SqlNode& node, const std::shared_ptr<arrow::DataType>& type) {
+arrow::Result<BoundPtr> Moment(const SqlBinder& binder, const SqlNode& node,
+                               const std::shared_ptr<arrow::DataType>& type) {
   if (!binder.options().now_nanoseconds) {
     return binder.Unsupported(node.span, "the time is not known here: write it as timestamp '...'");
   }

@@ -11,10 +11,9 @@ template <int64_t (*Of)(std::string_view)>
 arrow::Result<arrow::Datum> Measured(Node node, const Arguments& arguments, Evaluation evaluation) {
   return OverArrays(arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) {
     const Bytes text(*arrays[0]);
-    return BuildRows<arrow::Int32Builder>(node.type, arrays, rows, evaluation.pool(),
-                                          [&](arrow::Int32Builder& builder, int64_t row) {
-                                            return builder.Append(static_cast<int32_t>(Of(text[row])));
-                                          });
+    return BuildRows<arrow::Int32Builder>(
+        node.type, arrays, rows, evaluation.pool(),
+        [&](arrow::Int32Builder& builder, int64_t row) { return builder.Append(static_cast<int32_t>(Of(text[row]))); });
   });
 }
 

@@ -54,12 +54,14 @@ arrow::Result<arrow::Datum> DatePart(Node node, const Arguments& arguments, Eval
   const std::string part = LowerAscii(given);
   ARROW_ASSIGN_OR_RAISE(const arrow::Datum moment, AsTimestamp(arguments[1], evaluation));
   static constexpr std::pair<std::string_view, const char*> kKernels[] = {
-      {"year", "year"},     {"quarter", "quarter"}, {"month", "month"},   {"week", "iso_week"},
-      {"day", "day"},       {"doy", "day_of_year"}, {"hour", "hour"},     {"minute", "minute"},
+      {"year", "year"},     {"quarter", "quarter"}, {"month", "month"}, {"week", "iso_week"},
+      {"day", "day"},       {"doy", "day_of_year"}, {"hour", "hour"},   {"minute", "minute"},
       {"second", "second"}, {"isoyear", "iso_year"}};
   arrow::Datum value;
   if (part == "dow" || part == "isodow") {
-    const arrow::compute::DayOfWeekOptions options(part == "isodow", part == "isodow" ? 1 : 7);
+    // dow: Sunday is 0; isodow: Monday is 1
+    const bool iso = part == "isodow";
+    const arrow::compute::DayOfWeekOptions options(/*count_from_zero=*/!iso, /*week_start=*/iso ? 1 : 7);
     ARROW_ASSIGN_OR_RAISE(value, CallFunction("day_of_week", {moment}, &options, evaluation.exec));
   } else if (part == "millisecond" || part == "microsecond" || part == "nanosecond") {
     const int64_t per_second = part == "millisecond" ? 1000 : part == "microsecond" ? 1'000'000 : 1'000'000'000;
@@ -67,8 +69,8 @@ arrow::Result<arrow::Datum> DatePart(Node node, const Arguments& arguments, Eval
   } else if (part == "epoch") {
     ARROW_ASSIGN_OR_RAISE(value, Epoch(moment, evaluation));
   } else {
-    const auto* found = std::find_if(std::begin(kKernels), std::end(kKernels),
-                                     [&](const auto& entry) { return entry.first == part; });
+    const auto* found =
+        std::find_if(std::begin(kKernels), std::end(kKernels), [&](const auto& entry) { return entry.first == part; });
     if (found == std::end(kKernels)) {
       return arrow::Status::Invalid(fmt::format(
           "there is no part '{}' of a moment: it is year, isoyear, quarter, month, week, day, doy, dow, isodow, hour, "
@@ -83,11 +85,16 @@ arrow::Result<arrow::Datum> DatePart(Node node, const Arguments& arguments, Eval
 arrow::Result<arrow::Datum> DateTrunc(Node node, const Arguments& arguments, Evaluation evaluation) {
   ARROW_ASSIGN_OR_RAISE(const std::string given, ConstantText(arguments, 0, "the unit of date_trunc"));
   using arrow::compute::CalendarUnit;
-  static constexpr std::pair<std::string_view, CalendarUnit> kUnits[] = {
-      {"year", CalendarUnit::YEAR},     {"quarter", CalendarUnit::QUARTER}, {"month", CalendarUnit::MONTH},
-      {"week", CalendarUnit::WEEK},     {"day", CalendarUnit::DAY},         {"hour", CalendarUnit::HOUR},
-      {"minute", CalendarUnit::MINUTE}, {"second", CalendarUnit::SECOND},   {"millisecond", CalendarUnit::MILLISECOND},
-      {"microsecond", CalendarUnit::MICROSECOND}};
+  static constexpr std::pair<std::string_view, CalendarUnit> kUnits[] = {{"year", CalendarUnit::YEAR},
+                                                                         {"quarter", CalendarUnit::QUARTER},
+                                                                         {"month", CalendarUnit::MONTH},
+                                                                         {"week", CalendarUnit::WEEK},
+                                                                         {"day", CalendarUnit::DAY},
+                                                                         {"hour", CalendarUnit::HOUR},
+                                                                         {"minute", CalendarUnit::MINUTE},
+                                                                         {"second", CalendarUnit::SECOND},
+                                                                         {"millisecond", CalendarUnit::MILLISECOND},
+                                                                         {"microsecond", CalendarUnit::MICROSECOND}};
   ARROW_ASSIGN_OR_RAISE(const arrow::Datum moment, Cast(arguments[1], node.type, evaluation));
   for (const auto& [name, unit] : kUnits) {
     if (name != LowerAscii(given)) continue;
@@ -115,8 +122,8 @@ arrow::Result<arrow::Datum> ToTimestamp(Node node, const Arguments& arguments, E
     return Cast(units, node.type, evaluation);
   }
   ARROW_ASSIGN_OR_RAISE(arrow::Datum number, Cast(arguments[0], arrow::float64(), evaluation));
-  ARROW_ASSIGN_OR_RAISE(number, CallFunction("multiply", {number, arrow::Datum(static_cast<double>(kNanoseconds))},
-                                             evaluation.exec));
+  ARROW_ASSIGN_OR_RAISE(
+      number, CallFunction("multiply", {number, arrow::Datum(static_cast<double>(kNanoseconds))}, evaluation.exec));
   ARROW_ASSIGN_OR_RAISE(const arrow::Datum units, Cast(number, arrow::int64(), evaluation));
   return Cast(units, node.type, evaluation);
 }
@@ -130,7 +137,9 @@ arrow::Result<arrow::Datum> ToUnixTime(Node, const Arguments& arguments, Evaluat
 
 arrow::Result<arrow::Datum> MakeDate(Node node, const Arguments& arguments, Evaluation evaluation) {
   return OverArrays(arguments, evaluation, [&](const std::vector<ArrayPtr>& arrays, int64_t rows) {
-    const auto part = [&](size_t i, int64_t row) { return static_cast<const arrow::Int64Array&>(*arrays[i]).Value(row); };
+    const auto part = [&](size_t i, int64_t row) {
+      return static_cast<const arrow::Int64Array&>(*arrays[i]).Value(row);
+    };
     return BuildRows<arrow::Date32Builder>(
         node.type, arrays, rows, evaluation.pool(), [&](arrow::Date32Builder& builder, int64_t row) {
           const int64_t year = part(0, row), month = part(1, row), day = part(2, row);

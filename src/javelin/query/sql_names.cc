@@ -34,7 +34,8 @@ const file::Field* ChildOf(const file::Field* field, const std::string& name) {
 
 }  // namespace
 
-arrow::Status SqlBinder::UnknownColumn(const SqlNode& node, const std::string& relation, const std::string& name) const {
+arrow::Status SqlBinder::UnknownColumn(const SqlNode& node, const std::string& relation,
+                                       const std::string& name) const {
   std::vector<std::string> names;
   for (const Scope::Column& column : scope_.columns())
     if (column.relation == relation || relation.empty()) names.push_back(column.name);
@@ -55,7 +56,14 @@ arrow::Result<BoundPtr> SqlBinder::Name(const SqlNode& node) const {
   for (const Scope::Column& column : scope_.columns()) relations = relations || !column.relation.empty();
   if (relations) return NameInMerge(node);
   const Scope::Column* column = Find(scope_, "", node.path[0], node.quoted);
-  if (column == nullptr) return UnknownColumn(node, "", node.path[0]);
+  if (column == nullptr) {
+    const std::string lower = LowerAscii(node.path[0]);
+    if (!node.quoted && node.path.size() == 1 && (lower == "current_date" || lower == "current_timestamp")) {
+      SqlNode call{.kind = SqlKind::kCall, .span = node.span, .text = lower};
+      return BindFunction(*this, call, {});
+    }
+    return UnknownColumn(node, "", node.path[0]);
+  }
   return ColumnOf(*column, node, 1);
 }
 
@@ -69,7 +77,8 @@ arrow::Result<BoundPtr> SqlBinder::NameInMerge(const SqlNode& node) const {
   const Scope::Column* source = Find(scope_, "source", node.path[0], node.quoted);
   const Scope::Column* target = Find(scope_, "target", node.path[0], node.quoted);
   if (source != nullptr && target != nullptr) {
-    return Error(node.span, fmt::format("`{0}` is a column of both sides: write source.{0} or target.{0}", node.path[0]));
+    return Error(node.span,
+                 fmt::format("`{0}` is a column of both sides: write source.{0} or target.{0}", node.path[0]));
   }
   if (source == nullptr && target == nullptr) return UnknownColumn(node, "", node.path[0]);
   return ColumnOf(source != nullptr ? *source : *target, node, 1);

@@ -25,6 +25,7 @@ std::string ColumnText(const SqlColumn& column) {
 
 // Types of which Arrow makes sets.
 bool HasSets(const arrow::DataType& type) {
+  if (type.id() == arrow::Type::DURATION) return false;
   return IsNumber(type) || IsText(type) || IsBinary(type) || arrow::is_temporal(type.id()) ||
          type.id() == arrow::Type::FIXED_SIZE_BINARY || type.id() == arrow::Type::BOOL;
 }
@@ -124,7 +125,21 @@ arrow::Status SqlBinder::ToCommonType(std::vector<BoundPtr>* values, SqlSpan spa
   return arrow::Status::OK();
 }
 
+// A constant beside another value takes its type where nothing is lost by it, so that columns are compared as they are.
+// Moments do so even if digits are: the peer cuts them off too.
+arrow::Result<BoundPtr> SqlBinder::ConstantBeside(BoundPtr constant, const BoundPtr& other) const {
+  if (constant->kind != BoundKind::kLiteral || other->kind == BoundKind::kLiteral) return constant;
+  const arrow::DataType &from = *constant->type, &to = *other->type;
+  if (from.id() == arrow::Type::TIMESTAMP && to.id() == arrow::Type::TIMESTAMP) return Cast(constant, other->type);
+  if ((arrow::is_integer(from.id()) && arrow::is_integer(to.id())) || (IsText(from) && IsText(to))) {
+    if (const auto fitting = CoerceLiteral(constant->literal, other->type)) return Literal(fitting, constant->span);
+  }
+  return constant;
+}
+
 arrow::Result<BoundPtr> SqlBinder::Compare(SqlCompare compare, BoundPtr left, BoundPtr right, SqlSpan span) const {
+  ARROW_ASSIGN_OR_RAISE(left, ConstantBeside(std::move(left), right));
+  ARROW_ASSIGN_OR_RAISE(right, ConstantBeside(std::move(right), left));
   const TypePtr common = CommonType(left->type, right->type);
   if (common == nullptr) {
     return Error(span, fmt::format("{} cannot be compared with {}", left->type->ToString(), right->type->ToString()));
@@ -144,7 +159,8 @@ arrow::Result<BoundPtr> SqlBinder::Binary(const SqlNode& node) {
     ARROW_ASSIGN_OR_RAISE(BoundPtr right, Value(*node.children[1]));
     return Concat(node, std::move(left), std::move(right));
   }
-  if (symbol.size() == 1 && std::string_view("+-*/%").find(symbol[0]) != std::string_view::npos) return Arithmetic(node);
+  if (symbol.size() == 1 && std::string_view("+-*/%").find(symbol[0]) != std::string_view::npos)
+    return Arithmetic(node);
   ARROW_ASSIGN_OR_RAISE(auto sides, Sides(*node.children[0], *node.children[1]));
   return Compare(CompareOf(symbol), std::move(sides.first), std::move(sides.second), node.span);
 }
@@ -152,8 +168,7 @@ arrow::Result<BoundPtr> SqlBinder::Binary(const SqlNode& node) {
 arrow::Result<BoundPtr> SqlBinder::Distinct(const SqlNode& node) {
   ARROW_ASSIGN_OR_RAISE(auto sides, Sides(*node.children[0], *node.children[1]));
   // As of `=`, for its checks.
-  ARROW_ASSIGN_OR_RAISE(const BoundPtr compared,
-                        Compare(SqlCompare::kEqual, sides.first, sides.second, node.span));
+  ARROW_ASSIGN_OR_RAISE(const BoundPtr compared, Compare(SqlCompare::kEqual, sides.first, sides.second, node.span));
   std::vector<BoundPtr> children = {sides.first, sides.second};
   if (compared->kind == BoundKind::kCompare) {
     children = compared->children;
@@ -198,8 +213,7 @@ arrow::Result<BoundPtr> SqlBinder::In(const SqlNode& node) {
   }
   std::vector<BoundPtr> comparisons;
   for (BoundPtr& item : items) {
-    ARROW_ASSIGN_OR_RAISE(comparisons.emplace_back(),
-                          Compare(SqlCompare::kEqual, value, std::move(item), node.span));
+    ARROW_ASSIGN_OR_RAISE(comparisons.emplace_back(), Compare(SqlCompare::kEqual, value, std::move(item), node.span));
   }
   BoundPtr any = comparisons[0];
   if (comparisons.size() > 1) {

@@ -39,7 +39,8 @@ template <typename ArrayType>
 RowOrder OfViews(const arrow::Array& a, const arrow::Array& b) {
   const auto& x = static_cast<const ArrayType&>(a);
   const auto& y = static_cast<const ArrayType&>(b);
-  return [&x, &y](int64_t i, int64_t j) { return Sign(std::string_view(x.GetView(i)), std::string_view(y.GetView(j))); };
+  return
+      [&x, &y](int64_t i, int64_t j) { return Sign(std::string_view(x.GetView(i)), std::string_view(y.GetView(j))); };
 }
 
 // A null is the least.
@@ -69,8 +70,8 @@ arrow::Result<RowOrder> OfStructs(const arrow::Array& a, const arrow::Array& b) 
   };
   const auto members = std::make_shared<std::vector<Member>>();
   for (int k = 0; k < a.type()->num_fields(); ++k) {
-    Member member{static_cast<const arrow::StructArray&>(a).field(k), static_cast<const arrow::StructArray&>(b).field(k),
-                  nullptr};
+    Member member{static_cast<const arrow::StructArray&>(a).field(k),
+                  static_cast<const arrow::StructArray&>(b).field(k), nullptr};
     ARROW_ASSIGN_OR_RAISE(member.order, MakeRowOrder(*member.a, *member.b));
     members->push_back(std::move(member));
   }
@@ -97,9 +98,9 @@ bool HasOrder(const arrow::DataType& type) {
       return true;
     case Type::BOOL:
     case Type::NA:
+    case Type::DURATION:
     case Type::FIXED_SIZE_BINARY: return true;
-    default:
-      return IsNumber(type) || IsText(type) || IsBinary(type) || arrow::is_temporal(type.id());
+    default: return IsNumber(type) || IsText(type) || IsBinary(type) || arrow::is_temporal(type.id());
   }
 }
 

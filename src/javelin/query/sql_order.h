@@ -1,5 +1,5 @@
-// The order of values, the same in comparisons, sets, lists and functions: NaN is over every number and equal to itself,
-// -0.0 is 0.0; in lists and structs a null is under every value and equal to a null.
+// The order of values, the same in comparisons, sets, lists and functions: NaN is over every number and equal to
+// itself, -0.0 is 0.0; in lists and structs a null is under every value and equal to a null.
 #pragma once
 
 #include <bit>
@@ -23,8 +23,8 @@ inline int32_t OrderKey(float value) {
   return bits < 0 ? bits ^ INT32_MAX : bits;
 }
 
-// Row i of one array against row j of another of the same type, neither null: below, at or above 0. The arrays must outlive
-// it. NotSupported: a type without an order (maps, extension types, ...).
+// Row i of one array against row j of another of the same type, neither null: below, at or above 0. The arrays must
+// outlive it. NotSupported: a type without an order (maps, extension types, ...).
 using RowOrder = std::function<int(int64_t, int64_t)>;
 arrow::Result<RowOrder> MakeRowOrder(const arrow::Array& a, const arrow::Array& b);
 

@@ -36,19 +36,22 @@ arrow::Result<TypePtr> DecimalOf(const std::vector<int>& arguments) {
 
 const std::map<std::string, TypePtr, std::less<>>& PlainArrowNames() {
   static const std::map<std::string, TypePtr, std::less<>> names = {
-      {"Null", arrow::null()},        {"Boolean", arrow::boolean()},    {"Int8", arrow::int8()},
-      {"Int16", arrow::int16()},      {"Int32", arrow::int32()},        {"Int64", arrow::int64()},
-      {"UInt8", arrow::uint8()},      {"UInt16", arrow::uint16()},      {"UInt32", arrow::uint32()},
-      {"UInt64", arrow::uint64()},    {"Float32", arrow::float32()},    {"Float64", arrow::float64()},
-      {"Utf8", arrow::utf8()},        {"LargeUtf8", arrow::large_utf8()}, {"Binary", arrow::binary()},
-      {"LargeBinary", arrow::large_binary()}, {"Date32", arrow::date32()}, {"Date64", arrow::date64()}};
+      {"Null", arrow::null()},       {"Boolean", arrow::boolean()},
+      {"Int8", arrow::int8()},       {"Int16", arrow::int16()},
+      {"Int32", arrow::int32()},     {"Int64", arrow::int64()},
+      {"UInt8", arrow::uint8()},     {"UInt16", arrow::uint16()},
+      {"UInt32", arrow::uint32()},   {"UInt64", arrow::uint64()},
+      {"Float32", arrow::float32()}, {"Float64", arrow::float64()},
+      {"Utf8", arrow::utf8()},       {"LargeUtf8", arrow::large_utf8()},
+      {"Binary", arrow::binary()},   {"LargeBinary", arrow::large_binary()},
+      {"Date32", arrow::date32()},   {"Date64", arrow::date64()}};
   return names;
 }
 
 constexpr std::pair<std::string_view, TimeUnit::type> kUnits[] = {
-    {"Second", TimeUnit::SECOND},      {"s", TimeUnit::SECOND}, {"Millisecond", TimeUnit::MILLI}, {"ms", TimeUnit::MILLI},
-    {"Microsecond", TimeUnit::MICRO}, {"us", TimeUnit::MICRO}, {"µs", TimeUnit::MICRO},          {"Nanosecond", TimeUnit::NANO},
-    {"ns", TimeUnit::NANO}};
+    {"Second", TimeUnit::SECOND}, {"s", TimeUnit::SECOND},          {"Millisecond", TimeUnit::MILLI},
+    {"ms", TimeUnit::MILLI},      {"Microsecond", TimeUnit::MICRO}, {"us", TimeUnit::MICRO},
+    {"µs", TimeUnit::MICRO},      {"Nanosecond", TimeUnit::NANO},   {"ns", TimeUnit::NANO}};
 
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -103,17 +106,25 @@ arrow::Result<TypePtr> TimedType(const ArrowName& name, TimeUnit::type unit) {
   return nullptr;
 }
 
-
 }  // namespace
 
 arrow::Result<TypePtr> TypeOfSqlName(const SqlTypeName& name) {
-  static const std::map<std::string, TypePtr, std::less<>> plain = {
-      {"string", arrow::utf8()},           {"binary", arrow::binary()},          {"float", arrow::float32()},
-      {"double", arrow::float64()},        {"boolean", arrow::boolean()},        {"tinyint", arrow::int8()},
-      {"smallint", arrow::int16()},        {"int", arrow::int32()},              {"integer", arrow::int32()},
-      {"bigint", arrow::int64()},          {"tinyint unsigned", arrow::uint8()}, {"smallint unsigned", arrow::uint16()},
-      {"int unsigned", arrow::uint32()},   {"integer unsigned", arrow::uint32()}, {"bigint unsigned", arrow::uint64()},
-      {"date", arrow::date32()}};
+  static const std::map<std::string, TypePtr, std::less<>> plain = {{"string", arrow::utf8()},
+                                                                    {"binary", arrow::binary()},
+                                                                    {"float", arrow::float32()},
+                                                                    {"double", arrow::float64()},
+                                                                    {"boolean", arrow::boolean()},
+                                                                    {"tinyint", arrow::int8()},
+                                                                    {"smallint", arrow::int16()},
+                                                                    {"int", arrow::int32()},
+                                                                    {"integer", arrow::int32()},
+                                                                    {"bigint", arrow::int64()},
+                                                                    {"tinyint unsigned", arrow::uint8()},
+                                                                    {"smallint unsigned", arrow::uint16()},
+                                                                    {"int unsigned", arrow::uint32()},
+                                                                    {"integer unsigned", arrow::uint32()},
+                                                                    {"bigint unsigned", arrow::uint64()},
+                                                                    {"date", arrow::date32()}};
   if (name.name == "timestamp" || name.name == "datetime") return TimestampOf(name);
   if (name.name == "decimal") return DecimalOf(name.arguments);
   const auto found = plain.find(name.name);

@@ -18,8 +18,8 @@ arrow::Result<std::shared_ptr<arrow::DataType>> TypeOfArrowName(std::string_view
 // The name that TypeOfArrowName reads, for arrow_typeof.
 std::string ArrowNameOf(const arrow::DataType& type);
 
-// What an expression works with where a column has the type: dictionaries are their values, half floats are floats, small
-// decimals are decimal128, views are plain. Others are themselves.
+// What an expression works with where a column has the type: dictionaries are their values, half floats are floats,
+// small decimals are decimal128, views are plain. Others are themselves.
 std::shared_ptr<arrow::DataType> SqlTypeOf(const std::shared_ptr<arrow::DataType>& stored);
 
 inline bool IsText(const arrow::DataType& type) {

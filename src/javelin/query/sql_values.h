@@ -32,8 +32,8 @@ inline arrow::Result<std::shared_ptr<arrow::Array>> AsArray(const arrow::Datum& 
 }
 
 // Runs `body` over arrays: of all rows, or of one row if every argument is a scalar, whose result is a scalar then.
-using ArrayBody =
-    std::function<arrow::Result<std::shared_ptr<arrow::Array>>(const std::vector<std::shared_ptr<arrow::Array>>&, int64_t)>;
+using ArrayBody = std::function<arrow::Result<std::shared_ptr<arrow::Array>>(
+    const std::vector<std::shared_ptr<arrow::Array>>&, int64_t)>;
 inline arrow::Result<arrow::Datum> OverArrays(const std::vector<arrow::Datum>& arguments,
                                               const SqlEvaluation& evaluation, const ArrayBody& body) {
   const bool constant = AllScalars(arguments) && !arguments.empty();
