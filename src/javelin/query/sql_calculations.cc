@@ -84,8 +84,9 @@ arrow::Result<BoundPtr> SqlBinder::Temporal(char op, const BoundPtr& left, const
     const bool backwards = b.id() == arrow::Type::TIMESTAMP && a.id() == arrow::Type::DURATION && op == '-';
     if (!backwards && !(moments && op == '+')) {
       const auto unit = std::max(UnitOf(a), UnitOf(b));
-      ARROW_ASSIGN_OR_RAISE(BoundPtr x, Cast(left, InUnit(a, unit)));
-      ARROW_ASSIGN_OR_RAISE(BoundPtr y, Cast(right, moments ? x->type : InUnit(b, unit)));
+      // Two moments as they are in Greenwich, so that a zone of one does not move the other.
+      ARROW_ASSIGN_OR_RAISE(BoundPtr x, Cast(left, moments ? arrow::timestamp(unit) : InUnit(a, unit)));
+      ARROW_ASSIGN_OR_RAISE(BoundPtr y, Cast(right, moments ? arrow::timestamp(unit) : InUnit(b, unit)));
       const TypePtr type = moments ? arrow::duration(unit) : a.id() == arrow::Type::TIMESTAMP ? x->type : y->type;
       return finish(type, std::move(x), std::move(y));
     }

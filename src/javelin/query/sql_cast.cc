@@ -70,13 +70,16 @@ std::string FloatText(Float value) {
   std::string text = fmt::format("{}", value);
   const size_t exponent = text.find('e');
   if (exponent == std::string::npos) return text.find('.') == std::string::npos ? text + ".0" : text;
-  // 1e+16 -> 1e16, 1e-07 -> 1e-7
+  // 1e+16 -> 1e16, 1.5e-07 -> 1.5e-7; the fifth place behind the point is still written out, as in the peer.
   std::string digits = text.substr(exponent + 1);
-  const bool negative = digits[0] == '-';
+  const bool small = digits[0] == '-';
   digits.erase(0, digits.find_first_not_of("+-0"));
-  std::string mantissa = text.substr(0, exponent);
-  if (mantissa.find('.') == std::string::npos) mantissa += ".0";
-  return mantissa + (negative ? "e-" : "e") + digits;
+  const std::string mantissa = text.substr(0, exponent);
+  if (!small || digits != "5") return mantissa + (small ? "e-" : "e") + digits;
+  const bool negative = mantissa[0] == '-';
+  std::string places = mantissa.substr(negative ? 1 : 0);
+  std::erase(places, '.');
+  return (negative ? "-0.0000" : "0.0000") + places;
 }
 
 arrow::Result<ArrayPtr> ToText(const arrow::Array& values, const TypePtr& to, arrow::MemoryPool* pool) {
@@ -132,7 +135,8 @@ arrow::Result<ArrayPtr> ToDate(const arrow::Array& values, arrow::MemoryPool* po
   return builder.Finish();
 }
 
-// Between a moment of a zone and a local one; both sides of one unit.
+// A moment without a zone is local in the zone that it gets; one that loses its zone is what it was in Greenwich. Both
+// sides have one unit.
 arrow::Result<arrow::Datum> ChangeZone(const arrow::Datum& value, const arrow::TimestampType& from,
                                        const arrow::TimestampType& to, const SqlEvaluation& evaluation) {
   if (from.timezone().empty() && !to.timezone().empty()) {
@@ -140,8 +144,6 @@ arrow::Result<arrow::Datum> ChangeZone(const arrow::Datum& value, const arrow::T
     return CallFunction("assume_timezone", {value},
                         std::make_unique<arrow::compute::AssumeTimezoneOptions>(to.timezone()).get(), evaluation.exec);
   }
-  if (!from.timezone().empty() && to.timezone().empty())
-    return CallFunction("local_timestamp", {value}, evaluation.exec);
   return ArrowCast(value, arrow::timestamp(to.unit(), to.timezone()), evaluation);
 }
 
@@ -199,10 +201,9 @@ arrow::Result<arrow::Datum> Once(const arrow::Datum& value, const TypePtr& to, c
   }
   if (IsDate(*from) && to->id() == arrow::Type::TIMESTAMP) {
     const auto& target = static_cast<const arrow::TimestampType&>(*to);
-    const auto local = arrow::timestamp(target.unit());
-    ARROW_ASSIGN_OR_RAISE(const arrow::Datum midnight, ArrowCast(value, local, evaluation));
-    if (target.timezone().empty()) return midnight;
-    return ChangeZone(midnight, static_cast<const arrow::TimestampType&>(*local), target, evaluation);
+    // Midnight in Greenwich, whatever the zone: so has it the peer.
+    ARROW_ASSIGN_OR_RAISE(const arrow::Datum midnight, ArrowCast(value, arrow::timestamp(target.unit()), evaluation));
+    return target.timezone().empty() ? arrow::Result<arrow::Datum>(midnight) : ArrowCast(midnight, to, evaluation);
   }
   if (IsDecimal(*from) && IsDecimal(*to)) return RoundDecimal(value, to, evaluation);
   if (arrow::is_integer(from->id()) && IsDecimal(*to)) {
@@ -214,6 +215,10 @@ arrow::Result<arrow::Datum> Once(const arrow::Datum& value, const TypePtr& to, c
     ARROW_ASSIGN_OR_RAISE(const arrow::Datum days, ArrowCast(value, arrow::int32(), evaluation));
     ARROW_ASSIGN_OR_RAISE(const arrow::Datum dates, ArrowCast(days, arrow::date32(), evaluation));
     return ArrowCast(dates, to, evaluation);
+  }
+  if (to->id() == arrow::Type::TIME32 && arrow::is_integer(from->id()) && from->id() != arrow::Type::INT32) {
+    ARROW_ASSIGN_OR_RAISE(const arrow::Datum narrow, ArrowCast(value, arrow::int32(), evaluation));
+    return ArrowCast(narrow, to, evaluation);
   }
   if ((to->id() == arrow::Type::TIMESTAMP || to->id() == arrow::Type::TIME64) && arrow::is_integer(from->id()) &&
       from->id() != arrow::Type::INT64) {

@@ -1,5 +1,5 @@
-// CAST as the peer has it: numbers lose what is behind the point and never wrap, text is read strictly, moments with a
-// time zone are local where the other side has none.
+// CAST as the peer has it: numbers lose what is behind the point and never wrap, text is read strictly, moments without
+// a time zone are local in the one that they get.
 #pragma once
 
 #include <memory>

@@ -28,6 +28,7 @@ inline bool AllScalars(const std::vector<arrow::Datum>& arguments) {
 inline arrow::Result<std::shared_ptr<arrow::Array>> AsArray(const arrow::Datum& argument, int64_t rows,
                                                             arrow::MemoryPool* pool) {
   if (argument.is_array()) return argument.make_array();
+  if (rows == 0) return arrow::MakeEmptyArray(argument.type(), pool);  // fixed-size lists cannot be repeated 0 times
   return arrow::MakeArrayFromScalar(*argument.scalar(), rows, pool);
 }
 
