@@ -179,8 +179,8 @@ TEST(Filter, Arithmetic) {
   EXPECT_THAT(Passing("id / 2.0 = 1.5"), ElementsAre(3));
   EXPECT_THAT(Passing("id % 3 = 1"), ElementsAre(1, 4));
   EXPECT_THAT(Passing("-id % 3 = -1"), ElementsAre(1, 4));
-  EXPECT_THAT(Passing("i8 + i8 = -2"), ElementsAre(2, 5));      // wraps
-  EXPECT_THAT(Passing("i8 + 1 = 128"), ElementsAre(5));         // literals are int64
+  EXPECT_THAT(Passing("i8 + i8 = -2"), ElementsAre(2, 5));  // wraps
+  EXPECT_THAT(Passing("i8 + 1 = 128"), ElementsAre(5));     // literals are int64
   EXPECT_THAT(Passing("u64 + 1 > 18446744073709551615"), ElementsAre(5));
   EXPECT_THAT(Passing("f64 / 0 > 1"), ElementsAre(1, 2));
   EXPECT_THAT(Passing("dec * 2 = 3"), ElementsAre(5));
@@ -351,7 +351,8 @@ TEST(Filter, SaysWhatItReads) {
   const file::Schema schema = TableSchema();
   Scope scope = Scope::Of(schema);
   scope.Add("_rowaddr", arrow::uint64());
-  const auto filter = Filter::Parse("ID > 1 and st.x = 1 and (id < 5 or l[1] = 2) and _rowaddr > 0", scope).ValueOrDie();
+  const auto filter =
+      Filter::Parse("ID > 1 and st.x = 1 and (id < 5 or l[1] = 2) and _rowaddr > 0", scope).ValueOrDie();
   std::vector<std::string> read;
   for (const SqlColumn& column : filter.Columns()) {
     std::string name;
@@ -367,18 +368,19 @@ TEST(Filter, SaysWhatItReads) {
 TEST(Filter, AStructMayHaveOnlyTheFieldsThatAreRead) {
   const auto filter = Filter::Parse("st.y = 'a'", TestScope()).ValueOrDie();
   const auto full = std::static_pointer_cast<arrow::StructArray>(Rows()->GetColumnByName("st"));
-  const auto part = arrow::StructArray::Make({full->field(1)}, std::vector<std::string>{"y"}, full->null_bitmap()).ValueOrDie();
+  const auto part =
+      arrow::StructArray::Make({full->field(1)}, std::vector<std::string>{"y"}, full->null_bitmap()).ValueOrDie();
   const auto batch = arrow::RecordBatch::Make(arrow::schema({arrow::field("st", part->type())}), 6, {part});
   EXPECT_EQ(filter.Mask(*batch).ValueOrDie()->true_count(), 1);
-  const auto other = arrow::RecordBatch::Make(arrow::schema({arrow::field("id", arrow::int64())}), 6,
-                                              {Rows()->GetColumnByName("id")});
+  const auto other =
+      arrow::RecordBatch::Make(arrow::schema({arrow::field("id", arrow::int64())}), 6, {Rows()->GetColumnByName("id")});
   EXPECT_TRUE(HasKind(filter.Mask(*other).status(), ErrorKind::kInvalidInput));
 }
 
 TEST(Filter, SlicedBatchesAndEmptyOnes) {
-  for (const std::string text : {"i32 > 0", "f64 > 0", "st.x = 1", "l[1] = 1", "v[1] = 1", "s like 'a%'", "dict = 'a'",
-                                 "array_has(tags, 'x')", "i32 in (1, 2)", "v = [1, 2]", "b and c", "greatest(i32, 0) = 1",
-                                 "s || ls = 'aa'", "dec + 1 > 0"}) {
+  for (const std::string text :
+       {"i32 > 0", "f64 > 0", "st.x = 1", "l[1] = 1", "v[1] = 1", "s like 'a%'", "dict = 'a'", "array_has(tags, 'x')",
+        "i32 in (1, 2)", "v = [1, 2]", "b and c", "greatest(i32, 0) = 1", "s || ls = 'aa'", "dec + 1 > 0"}) {
     const auto filter = Filter::Parse(text, TestScope()).ValueOrDie();
     const auto whole = filter.Mask(*Rows()).ValueOrDie();
     for (int64_t begin = 0; begin <= 6; ++begin) {
@@ -391,7 +393,8 @@ TEST(Filter, SlicedBatchesAndEmptyOnes) {
 TEST(Filter, ConjunctsAndConditionsOfColumns) {
   const auto filter =
       Filter::Parse("5 < id and i32 in (1, null) and s is not null and b and id between 1 and 3 and id + 1 = 2",
-                    TestScope()).ValueOrDie();
+                    TestScope())
+          .ValueOrDie();
   std::vector<std::string> shown;
   for (const BoundPtr& node : filter.Conjuncts()) {
     const auto condition = AsColumnCondition(*node);
@@ -408,8 +411,8 @@ TEST(Filter, ConjunctsAndConditionsOfColumns) {
     shown.push_back(text);
   }
   // BETWEEN is a conjunction inside one: taken apart too.
-  EXPECT_THAT(shown, ElementsAre("id 0 4 5", "i32 1 0 of 1 null", "s 2 0 not", "b 0 0 true", "id 0 5 1", "id 0 3 3",
-                                 "other"));
+  EXPECT_THAT(shown,
+              ElementsAre("id 0 4 5", "i32 1 0 of 1 null", "s 2 0 not", "b 0 0 true", "id 0 5 1", "id 0 3 3", "other"));
 }
 
 TEST(Expression, ComputedColumns) {
@@ -418,8 +421,11 @@ TEST(Expression, ComputedColumns) {
   EXPECT_EQ(sum.Evaluate(*Rows()).ValueOrDie()->ToString(), "[\n  1,\n  3,\n  5,\n  7,\n  9,\n  11\n]");
   const auto constant = Expression::Parse("'x'", TestScope()).ValueOrDie();
   EXPECT_EQ(constant.Evaluate(*Rows()).ValueOrDie()->length(), 6);
-  EXPECT_TRUE(Expression::Parse("st", TestScope()).ValueOrDie().Evaluate(*Rows()).ValueOrDie()->Equals(
-      Rows()->GetColumnByName("st")));
+  EXPECT_TRUE(Expression::Parse("st", TestScope())
+                  .ValueOrDie()
+                  .Evaluate(*Rows())
+                  .ValueOrDie()
+                  ->Equals(Rows()->GetColumnByName("st")));
 }
 
 TEST(Expression, ValuesForAColumn) {
@@ -451,8 +457,8 @@ TEST(Filter, MergeConditionsNameTheirSide) {
     return arrow::RecordBatch::Make(arrow::schema({arrow::field("x", arrow::int32())}), 3, {array});
   };
   const auto source = side("[1, 2, null]"), target = side("[0, 2, 3]");
-  const Scope scope = Scope::OfMerge(*source->schema(), *arrow::schema({arrow::field("x", arrow::int32()),
-                                                                        arrow::field("only", arrow::int32())}));
+  const Scope scope = Scope::OfMerge(
+      *source->schema(), *arrow::schema({arrow::field("x", arrow::int32()), arrow::field("only", arrow::int32())}));
   const auto filter = Filter::Parse("source.x > Target.x", scope).ValueOrDie();
   EXPECT_EQ(filter.Mask(*source, *target).ValueOrDie()->ToString(), "[\n  true,\n  false,\n  false\n]");
   EXPECT_EQ(filter.Columns()[0].relation, "source");

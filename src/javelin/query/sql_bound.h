@@ -69,6 +69,7 @@ struct BoundExpression {
   std::vector<BoundPtr> children;
   std::shared_ptr<arrow::Scalar> literal;
   SqlColumn column;
+  std::shared_ptr<arrow::DataType> stored;  // of a column: its type in the schema; `type` is SqlTypeOf this
   SqlCompare compare = SqlCompare::kEqual;
   bool negated = false;
   bool any_case = false;

@@ -109,6 +109,7 @@ arrow::Result<BoundPtr> SqlBinder::ColumnOf(const Scope::Column& column, const S
   }
   auto bound = Make(BoundKind::kColumn, SqlTypeOf(type), node.span);
   bound->column = std::move(found);
+  bound->stored = type;
   return BoundPtr(bound);
 }
 

@@ -1,6 +1,7 @@
 // Conditions: logic, comparisons, IN, LIKE, IS.
 #include <arrow/builder.h>
 #include <arrow/scalar.h>
+#include <arrow/util/float16.h>
 
 #include "javelin/query/sql_binder.h"
 #include "javelin/query/sql_coerce.h"
@@ -28,6 +29,13 @@ bool HasSets(const arrow::DataType& type) {
   if (type.id() == arrow::Type::DURATION) return false;
   return IsNumber(type) || IsText(type) || IsBinary(type) || arrow::is_temporal(type.id()) ||
          type.id() == arrow::Type::FIXED_SIZE_BINARY || type.id() == arrow::Type::BOOL;
+}
+
+// The nearest value that a half float has: 0.1 beside a column of half floats is what the column makes of 0.1.
+std::shared_ptr<arrow::Scalar> AsHalf(const std::shared_ptr<arrow::Scalar>& literal) {
+  if (!literal->is_valid) return literal;
+  const float value = static_cast<const arrow::FloatScalar&>(*literal).value;
+  return std::make_shared<arrow::FloatScalar>(arrow::util::Float16(value).ToFloat());
 }
 
 SqlCompare CompareOf(std::string_view symbol) {
@@ -83,7 +91,10 @@ arrow::Result<BoundPtr> SqlBinder::Chain(const SqlNode& node) {
 
 arrow::Result<BoundPtr> SqlBinder::LiteralBeside(const SqlNode& node, BoundPtr literal, const BoundPtr& other) const {
   if (!IsLiteral(node) || literal->kind != BoundKind::kLiteral) return literal;
-  if (const auto fitting = CoerceLiteral(literal->literal, other->type)) return Literal(fitting, node.span);
+  if (const auto fitting = CoerceLiteral(literal->literal, other->type)) {
+    const bool half = other->kind == BoundKind::kColumn && other->stored->id() == arrow::Type::HALF_FLOAT;
+    return Literal(half ? AsHalf(fitting) : fitting, node.span);
+  }
   if (other->kind != BoundKind::kColumn) return literal;
   return Error(node.span, fmt::format("the literal {} is no value of the column `{}`, which is {}", Written(node.span),
                                       ColumnText(other->column), other->type->ToString()));
