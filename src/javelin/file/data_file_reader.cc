@@ -87,20 +87,23 @@ struct ColumnRead {
     std::shared_ptr<const PageReader> reader;  // keeps alive what the scan uses
     std::unique_ptr<PageScan> scan;
     size_t num_wanted = 0;  // ranges asked for in this round
+    uint64_t supplied = 0;  // bytes
   };
   std::vector<Part> parts;
   uint64_t num_rows = 0;
-  uint64_t fetched_bytes = 0;
   bool hands_on_bytes = true;  // all its parts do
   std::unique_ptr<SinkMemory> memory;
   std::unique_ptr<LeafSink> sink;
+  uint64_t work = 0;     // see MeasureWork
   arrow::Status status;  // of decoding
 
   // About how much there is to decode: what comes out where that is known, but at least what goes in.
-  uint64_t work() const {
-    if (hands_on_bytes) return 0;
+  void MeasureWork() {
+    if (hands_on_bytes) return;
     const uint64_t bits = std::min<uint64_t>(MemoryBits(sink->values().shape()), 1u << 20);
-    return std::max(fetched_bytes, num_rows * bits / 8);
+    uint64_t bytes = 0;
+    for (const Part& part : parts) bytes += part.scan->Work(part.supplied);
+    work = std::max(bytes, num_rows * bits / 8);
   }
 };
 
@@ -413,7 +416,7 @@ arrow::Status DataFileReaderImpl::FetchColumns(std::span<ColumnRead* const> read
       for (ColumnRead::Part& part : read->parts) {
         if (part.num_wanted == 0) continue;
         const auto end = next + static_cast<ptrdiff_t>(part.num_wanted);
-        for (auto at = next.base(); at != end.base(); ++at) read->fetched_bytes += static_cast<uint64_t>((*at)->size());
+        for (auto at = next.base(); at != end.base(); ++at) part.supplied += static_cast<uint64_t>((*at)->size());
         const arrow::Status status = part.scan->Supply(std::vector<BufferPtr>(next, end));
         if (!status.ok()) return InPage(status, *read, part.page);
         next = end;
@@ -439,11 +442,14 @@ arrow::Status DataFileReaderImpl::DecodeColumn(ColumnRead& read) const {
 // What takes longest begins first, so that no thread is left alone with it at the end.
 void DataFileReaderImpl::Decode(std::vector<ColumnRead*> reads) {
   uint64_t work = 0;
-  for (const ColumnRead* read : reads) work += read->work();
+  for (ColumnRead* read : reads) {
+    read->MeasureWork();
+    work += read->work;
+  }
   const bool parallel = reads.size() > 1 && work >= kParallelBytes;
   if (parallel) {
     std::stable_sort(reads.begin(), reads.end(),
-                     [](const ColumnRead* a, const ColumnRead* b) { return a->work() > b->work(); });
+                     [](const ColumnRead* a, const ColumnRead* b) { return a->work > b->work; });
   }
   std::vector<Job> jobs;
   for (ColumnRead* read : reads) {

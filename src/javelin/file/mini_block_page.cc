@@ -15,6 +15,8 @@ namespace {
 
 // A page with less data than this is read whole at once instead of table first, chunks next.
 constexpr uint64_t kReadWholeBytes = 16u << 10;
+// Picking a value out of a chunk costs so many times what it costs in a row.
+constexpr double kPickedCost = 8;
 
 // What a page keeps once it was read.
 struct Tables {
@@ -38,6 +40,7 @@ struct Form {
   uint64_t num_dictionary_items = 0;
   ValueShape shape;         // of the column
   uint64_t index_bits = 0;  // of indices, where there is a dictionary
+  bool compressed = false;  // chunks are decompressed whole
 
   // What has to be read before chunks are known.
   std::vector<ByteRange> TableRanges() const {
@@ -216,6 +219,15 @@ class MiniBlockScan final : public PageScan {
     return arrow::Status::OK();
   }
 
+  uint64_t Work(uint64_t supplied) const override {
+    if (page_.form().compressed || tables_ == nullptr || tables_->rows) return supplied;
+    uint64_t there = 0;
+    for (const ChunkRuns::Run& run : runs_.runs())
+      there += tables_->chunks.first_value(run.end) - tables_->chunks.first_value(run.first);
+    const double share = static_cast<double>(TotalCount(rows_)) / static_cast<double>(std::max<uint64_t>(there, 1));
+    return static_cast<uint64_t>(static_cast<double>(supplied) * std::min(1.0, share * kPickedCost));
+  }
+
   arrow::Status Decode(DecodeContext& context, LeafSink& out) override {
     Levels levels(context.memory);
     ChunkBuffers buffers;
@@ -345,7 +357,8 @@ arrow::Result<PageReaderPtr> MakeMiniBlockPage(const pb::MiniBlockLayout& layout
             .num_rows = spec.page.num_rows,
             .table = spec.page.buffers[0],
             .data = spec.page.buffers[1],
-            .shape = spec.shape};
+            .shape = spec.shape,
+            .compressed = layout.value_compression().has_general()};
   if (has_rep) form.index = spec.page.buffers.back();
   Decoders decoders;
   if (layout.has_dictionary()) ARROW_RETURN_NOT_OK(MakeDictionary(layout, spec, &form, &decoders));

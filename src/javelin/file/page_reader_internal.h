@@ -67,6 +67,8 @@ class PageScan {
   virtual arrow::Result<std::vector<ByteRange>> Wanted() = 0;
   // The bytes of the ranges last wanted, in order.
   virtual arrow::Status Supply(std::vector<BufferPtr> bytes) = 0;
+  // About how many bytes Decode goes through, once it has all: those it was given, or fewer where it picks values.
+  virtual uint64_t Work(uint64_t supplied) const { return supplied; }
   // Appends the rows: their values and all layers around them.
   virtual arrow::Status Decode(DecodeContext& context, LeafSink& out) = 0;
 };

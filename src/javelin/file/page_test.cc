@@ -142,6 +142,31 @@ TEST_F(PageTest, NullableStringVector) {
             Hex("0300 0600 14000000  000001000000 0000  10000000 11000000 11000000 14000000 61 636363 00000000"));
 }
 
+TEST_F(PageTest, PickedValuesAreLessWorkThanTheirChunk) {
+  const auto work = [&](bool compressed, Slice rows) {
+    pb::PageLayout layout = MiniBlock(1024, false);
+    auto* values = layout.mutable_mini_block_layout()->mutable_value_compression();
+    if (compressed) values->mutable_general()->mutable_compression()->set_scheme(pb::LZ4);
+    (compressed ? values->mutable_general()->mutable_values() : values)->mutable_flat()->set_bits_per_value(64);
+    const std::string table = Hex("00020000");  // 33 words; the last chunk takes what is left
+    const std::string file = table + Hex("0000 00010000 FEFE") + std::string(256, '\0');
+    const PageMetadata page{.buffers = {{0, 4}, {4, 264}},
+                            .num_rows = 1024,
+                            .encoding_name = "lance.encodings21.PageLayout",
+                            .encoding = layout.SerializeAsString()};
+    const ValueShape shape = ShapeOf(*arrow::int64()).ValueOrDie();
+    const auto environment = std::make_shared<PageEnvironment>(resources_);
+    const auto reader = MakePageReader({page, {2, 2}, shape, kFlatColumn, environment}).ValueOrDie();
+    const auto scan = reader->Scan({rows});
+    EXPECT_TRUE(SupplyFrom(file, *scan, resources_.pool).ok());
+    return scan->Work(1'000'000);
+  };
+  EXPECT_EQ(work(false, {0, 1024}), 1'000'000u);
+  EXPECT_EQ(work(false, {7, 512}), 1'000'000u);
+  EXPECT_EQ(work(false, {7, 1}), 8'000'000u / 1024);
+  EXPECT_EQ(work(true, {7, 1}), 1'000'000u) << "all of it is decompressed";
+}
+
 // One row of a chunk of many must not cost a look at all of them; what is looked at is checked.
 TEST_F(PageTest, OffsetsAreCheckedOfTheValuesAskedFor) {
   pb::PageLayout layout = MiniBlock(3, false);
