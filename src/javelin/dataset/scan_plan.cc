@@ -10,10 +10,10 @@ namespace {
 
 constexpr uint64_t kMaxBlockRows = 1 << 20;
 constexpr uint64_t kLeastBlockBytes = 1 << 20;  // less costs more to plan and to fetch than to decode
-constexpr uint64_t kMaxFirstRows = 64 << 10;  // until it is known how wide rows are
-constexpr uint64_t kBlockGrowth = 8;          // a block has at most so many times the rows of those before
-constexpr uint64_t kUsualCompression = 8;     // text takes seldom less of a file than an eighth of its size
-constexpr uint64_t kUnknownBytes = 2048;      // of a row in a file of unknown size
+constexpr uint64_t kMaxFirstRows = 64 << 10;    // until it is known how wide rows are
+constexpr uint64_t kBlockGrowth = 8;            // a block has at most so many times the rows of those before
+constexpr uint64_t kUsualCompression = 8;       // text takes seldom less of a file than an eighth of its size
+constexpr uint64_t kUnknownBytes = 2048;        // of a row in a file of unknown size
 
 // Bits of a value as far as all of that type take the same; `varies` is set where others come on top.
 uint64_t FixedBits(const arrow::DataType& type, bool* varies) {
@@ -35,9 +35,7 @@ uint64_t FixedBits(const arrow::DataType& type, bool* varies) {
 }  // namespace
 
 BlockSize::BlockSize(uint64_t target_bytes, const Projection& projection)
-    : batch_bytes_(target_bytes),
-      block_bytes_(std::max(target_bytes, kLeastBlockBytes)),
-      most_rows_(kMaxBlockRows) {
+    : batch_bytes_(target_bytes), block_bytes_(std::max(target_bytes, kLeastBlockBytes)), most_rows_(kMaxBlockRows) {
   uint64_t bits = 0;
   for (const auto& field : projection.arrow_schema()->fields()) bits += FixedBits(*field->type(), &varies_);
   fixed_bytes_ = bits / 8;
