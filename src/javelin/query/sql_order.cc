@@ -106,6 +106,9 @@ bool HasOrder(const arrow::DataType& type) {
 
 arrow::Result<RowOrder> MakeRowOrder(const arrow::Array& a, const arrow::Array& b) {
   using arrow::Type;
+  if (a.type_id() != b.type_id()) {
+    return NotSupported("values of {} are not compared with {}", a.type()->ToString(), b.type()->ToString());
+  }
   switch (a.type_id()) {
     case Type::NA: return RowOrder([](int64_t, int64_t) { return 0; });
     case Type::BOOL: return OfValues<arrow::BooleanArray>(a, b);
