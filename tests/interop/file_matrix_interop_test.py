@@ -43,9 +43,6 @@ NO_FORM = {
     "2.1": {"map", "list_of_maps", "vector_of_structs"},
     "2.2": set(),
 }
-# What we do not write (yet).
-DICTIONARIES = {"dictionary", "dictionary_of_numbers", "list_of_dictionaries"}
-LEFT_OUT = {"2.0": DICTIONARIES, "2.1": set(), "2.2": set()}
 # What we do not write beside other columns: the peer does not read it there, not even its own.
 NOT_BESIDE = {"2.0": set(), "2.1": set(), "2.2": {"vector_of_structs"}}
 
@@ -120,7 +117,7 @@ def test_the_peer_writes_we_read(tool, tmp_path, version):
 def test_we_write_the_peer_reads(tool, tmp_path, version):
     files, empty = {}, tmp_path / "0.lance"
     for length in SIZES:
-        table = matrix(version, "ours", length, NO_FORM[version] | LEFT_OUT[version] | NOT_BESIDE[version])
+        table = matrix(version, "ours", length, NO_FORM[version] | NOT_BESIDE[version])
         path = tmp_path / f"{length}.lance"
         save(table, tmp_path / "in.arrow")
         assert isinstance(answer := ours(tool, "write", tmp_path / "in.arrow", path, "--version", version), str), answer
@@ -149,7 +146,7 @@ def test_what_goes_alone_only(tool, tmp_path, version):
 def test_what_is_left_out_is_refused_by_name(tool, tmp_path, version):
     """If one of these fails, a type is written now and has to go from its list."""
     source = Matrix(SEED, version)
-    tables = {name: {"odd": source.column(name, 3, "none")} for name in NO_FORM[version] | LEFT_OUT[version]}
+    tables = {name: {"odd": source.column(name, 3, "none")} for name in NO_FORM[version]}
     tables |= {name: {"odd": source.column(name, 3, "none"), "even": pa.array(range(3))} for name in NOT_BESIDE[version]}
     if version > "2.0":
         tables["empty_struct"] = {"odd": pa.array([{}] * 3, pa.struct([])), "even": pa.array(range(3))}

@@ -28,10 +28,10 @@ PACKABLE = [pa.int8(), pa.int32(), pa.float64(), pa.decimal128(20, 3), pa.binary
 class Nested:
     """Types and values; how often something is null, empty or long differs from node to node."""
 
-    def __init__(self, seed, version):
+    def __init__(self, seed, version, dictionaries=True):
         self.random = random.Random(seed)
         self.version = version
-        self.leaves = [kind for kind in LEAVES if version > "2.0" or not pa.types.is_dictionary(kind)]
+        self.leaves = LEAVES if dictionaries else [kind for kind in LEAVES if not pa.types.is_dictionary(kind)]
 
     def fields(self, kinds):
         """Of a struct; now and then one that is packed."""
@@ -116,9 +116,9 @@ class Nested:
         return pa.table(columns)
 
 
-def random_tables(version, seed):
+def random_tables(version, seed, dictionaries=True):
     for number in range(FILES):
-        nested = Nested(f"{SEED}/{seed}/{version}/{number}", version)
+        nested = Nested(f"{SEED}/{seed}/{version}/{number}", version, dictionaries)
         if version >= "2.2" and number % 4 == 3:  # alone: the peer does not read it with other columns
             kind = nested.struct_list(2)
             yield number, pa.table({"pairs": pa.array(nested.values(kind, 300), kind)})
@@ -169,7 +169,9 @@ def test_slices_of_large_values_in_lists(tool, tmp_path, version):
 @pytest.mark.parametrize("page_bytes", [8 << 20, 20000, 700])
 def test_our_nested_files_in_the_peer(tool, tmp_path, page_bytes, version):
     files = {}
-    for number, table in random_tables(version, f"ours/{page_bytes}"):
+    # In 2.0 a null is an item of each page's dictionary, and pyarrow has no way to save such dictionaries as one.
+    dictionaries = version > "2.0" or page_bytes == 8 << 20
+    for number, table in random_tables(version, f"ours/{page_bytes}", dictionaries):
         path = tmp_path / f"{number}.lance"
         save(table, tmp_path / "in.arrow", chunk=max(1, table.num_rows * 2 // 3))
         result = ours(tool, "write", tmp_path / "in.arrow", path, "--page-bytes", page_bytes, "--version", version)

@@ -81,7 +81,8 @@ arrow::Status AppendColumns(const Field& field, LeafPath path, std::vector<Physi
   } else if (is_struct) {
     column.kind = ColumnKind::kStruct;
   } else {
-    auto shape = ShapeOf(*field.type);
+    if (field.type->id() == arrow::Type::DICTIONARY) column.path.kind = LeafKind::kDictionary;
+    auto shape = StoredShapeOf(column.path);
     if (!shape.ok()) return WithContext(shape.status(), fmt::format("column '{}' cannot be written", path.name));
     column.shape = *std::move(shape);
   }
@@ -139,6 +140,39 @@ arrow::Result<EncodedPage> EncodeLeaf(const PhysicalColumn& column, const LeafPi
   return EncodeLeafV20(leaf.View(column.shape), column.shape, is_text);
 }
 
+// Pages of a dictionary column, each with a dictionary of its own.
+class DictionaryPages {
+ public:
+  DictionaryPages(const PhysicalColumn& column, const LeafRows& rows, const PageOptions& options)
+      : column_(column), rows_(rows), options_(options) {}
+
+  // Returns how many values the entries have.
+  arrow::Result<uint64_t> Encode(const Slice& entries, uint64_t first_value) {
+    const LeafPath& path = column_.path;
+    ARROW_ASSIGN_OR_RAISE(const LeafPage leaf, CutPage(path, rows_, entries, first_value, true, options_.pool));
+    const auto indexed = IndexPage(path, rows_, leaf, /*null_item=*/true);
+    if (!indexed) {
+      const uint64_t half = entries.count / 2;
+      ARROW_ASSIGN_OR_RAISE(const uint64_t before, Encode({entries.first, half}, first_value));
+      ARROW_ASSIGN_OR_RAISE(const uint64_t behind,
+                            Encode({entries.first + half, entries.count - half}, first_value + before));
+      return before + behind;
+    }
+    ARROW_ASSIGN_OR_RAISE(const ValueShape item,
+                          ItemShapeOf(static_cast<const arrow::DictionaryType&>(*path.leaf.type)));
+    if (indexed->view.length > 0) pages_.push_back(EncodeDictionaryV20(*indexed, column_.shape, item));
+    return indexed->view.length;
+  }
+
+  std::vector<EncodedPage> Take() { return std::move(pages_); }
+
+ private:
+  const PhysicalColumn& column_;
+  const LeafRows& rows_;
+  const PageOptions& options_;
+  std::vector<EncodedPage> pages_;
+};
+
 }  // namespace
 
 arrow::Result<std::vector<PhysicalColumn>> ColumnsV20Of(const Field& field) {
@@ -149,14 +183,24 @@ arrow::Result<std::vector<PhysicalColumn>> ColumnsV20Of(const Field& field) {
   return columns;
 }
 
-arrow::Result<EncodedPage> EncodePageV20(const PhysicalColumn& column, const LeafPieces& pieces,
-                                         const PageOptions& options) {
-  switch (column.kind) {
-    case ColumnKind::kLists: return EncodeLists(column.path, pieces);
-    case ColumnKind::kStruct: return CountStructs(column.path, pieces);
-    case ColumnKind::kLeaf: break;
+arrow::Result<std::vector<EncodedPage>> EncodePagesV20(const PhysicalColumn& column, const LeafPieces& pieces,
+                                                       const PageOptions& options) {
+  if (column.path.kind == LeafKind::kDictionary) {
+    ARROW_ASSIGN_OR_RAISE(const LeafRows rows, BuildLeafRows(column.path, pieces, options.pool));
+    DictionaryPages pages(column, rows, options);
+    ARROW_RETURN_NOT_OK(pages.Encode({0, rows.def.size()}, 0));
+    return pages.Take();
   }
-  return EncodeLeaf(column, pieces, options);
+  std::vector<EncodedPage> pages;
+  switch (column.kind) {
+    case ColumnKind::kLists: pages.push_back(EncodeLists(column.path, pieces)); break;
+    case ColumnKind::kStruct: pages.push_back(CountStructs(column.path, pieces)); break;
+    case ColumnKind::kLeaf: {
+      ARROW_ASSIGN_OR_RAISE(EncodedPage page, EncodeLeaf(column, pieces, options));
+      pages.push_back(std::move(page));
+    }
+  }
+  return pages;
 }
 
 arrow::Status CheckNoNullStructs(const ArrayData& data, const std::vector<PhysicalColumn>& columns) {

@@ -89,8 +89,8 @@ struct PendingColumn {
     if (!is_2_0 && holds_blobs()) return EncodeBlobPages(column, rows_of_page, only_page, options);
     if (!is_2_0 && !column.path.is_flat())
       return EncodeNestedPages(column.path, column.shape, rows_of_page, only_page, options);
+    if (is_2_0 && !holds_blobs()) return EncodePagesV20(column, rows_of_page, options);
     ARROW_ASSIGN_OR_RAISE(EncodedPage page, holds_blobs() ? EncodeBlobPageV20(column, rows_of_page, options)
-                                            : is_2_0      ? EncodePageV20(column, rows_of_page, options)
                                                           : EncodePage(column.shape, rows_of_page, options));
     std::vector<EncodedPage> pages;
     pages.push_back(std::move(page));

@@ -76,6 +76,37 @@ std::shared_ptr<arrow::ArrayData> DictionaryJoin::TakeNumbers() {
   return arrow::ArrayData::Make(arrow::uint32(), count, {nullptr, arrow::Buffer::FromVector(std::move(numbers_))}, 0);
 }
 
+std::optional<IndexedPage> IndexPage(const LeafPath& path, const LeafRows& rows, const LeafPage& leaf, bool null_item) {
+  const arrow::DictionaryType& type = TypeOf(*path.leaf.type);
+  const unsigned width = IndexBytes(type);
+  const LeafView numbers = leaf.View(FixedShape(32));
+  const uint64_t max_items = MaxItems(type) - (null_item && numbers.HasNulls() ? 1 : 0);
+  std::vector<uint32_t> known(rows.items.items().size(), kUnknown);
+  IndexedPage page;
+  page.indices.resize(numbers.length * width);
+  const auto store = [&](uint64_t i, uint32_t item) {
+    std::memcpy(page.indices.data() + i * width, &item, std::min<size_t>(width, sizeof(item)));
+  };
+  for (uint64_t i = 0; i < numbers.length; ++i) {
+    if (numbers.IsNull(i)) continue;
+    const auto number = LoadAt<uint32_t>(numbers.values + i * sizeof(uint32_t));
+    if (known[number] == kUnknown) {
+      if (page.items.size() == max_items) return std::nullopt;
+      known[number] = static_cast<uint32_t>(page.items.size());
+      page.items.push_back(rows.items.items()[number]);
+    }
+    store(i, known[number]);
+  }
+  for (uint64_t i = 0; null_item && i < numbers.length; ++i) {
+    if (numbers.IsNull(i)) store(i, static_cast<uint32_t>(page.items.size()));
+  }
+  page.view.length = numbers.length;
+  page.view.null_count = numbers.null_count;
+  page.view.validity = numbers.validity;
+  page.view.values = page.indices.data();
+  return page;
+}
+
 arrow::Result<bool> EncodeDictionaryPage(const LeafPath& path, const LeafRows& rows, const LeafPage& leaf,
                                          const PageOptions& options, EncodedPage& page) {
   if (leaf.null_count == leaf.levels.num_values) {
@@ -83,29 +114,12 @@ arrow::Result<bool> EncodeDictionaryPage(const LeafPath& path, const LeafRows& r
     return true;
   }
   const arrow::DictionaryType& type = TypeOf(*path.leaf.type);
-  const unsigned width = IndexBytes(type);
-  const LeafView numbers = leaf.View(FixedShape(32));
-  std::vector<uint32_t> known(rows.items.items().size(), kUnknown);
-  std::vector<Bytes> items;
-  std::vector<uint8_t> indices(numbers.length * width);
-  for (uint64_t i = 0; i < numbers.length; ++i) {
-    if (numbers.IsNull(i)) continue;
-    const auto number = LoadAt<uint32_t>(numbers.values + i * sizeof(uint32_t));
-    if (known[number] == kUnknown) {
-      if (items.size() == MaxItems(type)) return false;
-      known[number] = static_cast<uint32_t>(items.size());
-      items.push_back(rows.items.items()[number]);
-    }
-    std::memcpy(indices.data() + i * width, &known[number], std::min<size_t>(width, sizeof(uint32_t)));
-  }
+  const auto indexed = IndexPage(path, rows, leaf, /*null_item=*/false);
+  if (!indexed) return false;
   ARROW_ASSIGN_OR_RAISE(const ValueShape shape, ItemShapeOf(type));
-  ARROW_ASSIGN_OR_RAISE(DictionaryBlock dictionary, EncodeDictionaryBlock(items, shape, options));
-  LeafView view;
-  view.length = numbers.length;
-  view.null_count = numbers.null_count;
-  view.validity = numbers.validity;
-  view.values = indices.data();
-  ARROW_ASSIGN_OR_RAISE(const ChunkEncoderPtr chunks, MakeNumberChunks(view, width * 8, options.wishes));
+  ARROW_ASSIGN_OR_RAISE(DictionaryBlock dictionary, EncodeDictionaryBlock(indexed->items, shape, options));
+  ARROW_ASSIGN_OR_RAISE(const ChunkEncoderPtr chunks,
+                        MakeNumberChunks(indexed->view, IndexBytes(type) * 8, options.wishes));
   return EncodeMiniBlock(leaf.levels, *chunks, std::move(dictionary), options, page);
 }
 

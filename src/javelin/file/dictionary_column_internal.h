@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,15 @@ class DictionaryJoin {
   const arrow::ArrayData* dictionary_ = nullptr;
   std::vector<uint32_t> known_;
 };
+
+// The values of a page as indices of the declared width.
+struct IndexedPage {
+  LeafView view;  // of the indices
+  std::vector<uint8_t> indices;
+  std::vector<Bytes> items;  // that occur
+};
+// `null_item`: null values have the index behind the last item. Nothing: more items than the indices can count.
+std::optional<IndexedPage> IndexPage(const LeafPath& path, const LeafRows& rows, const LeafPage& leaf, bool null_item);
 
 // A page of rows of a dictionary column. False if it must be split: more distinct values than the indices can count, or
 // lists too sparse for chunks.

@@ -61,7 +61,8 @@ TEST_F(DictionaryColumnTest, EveryIndexAndItemTypeComesBack) {
     SCOPED_TRACE(fmt::format("round {}: {} rows of {}, {} null", round, length, type->ToString(), nulls));
     auto batch = OneColumn(random.Make(type, length, {.null_part = nulls, .spread = kSpreads[random.Below(6)]}));
     ExpectComesBack({batch->Slice(0, length / 3), batch->Slice(length / 3)},
-                    {.page_bytes = std::array<uint64_t, 2>{3000, 8u << 20}[random.Below(2)]});
+                    {.version = {2, static_cast<uint16_t>(random.Below(3))},
+                     .page_bytes = std::array<uint64_t, 2>{3000, 8u << 20}[random.Below(2)]});
     if (HasFailure()) break;
   }
 }
@@ -109,6 +110,7 @@ TEST_F(DictionaryColumnTest, APageHasNoMoreItemsThanItsIndicesCount) {
   EXPECT_THAT(counts, Each(Le(128u)));
   EXPECT_EQ(rows, 500u);
   ExpectComesBack(batches);
+  ExpectComesBack(batches, {.version = {2, 0}});
   auto file = WriteFile(resources_, batches).ValueOrDie();
   auto reader = DataFileReader::Open(resources_, StoreOf(file.bytes), "f.lance").ValueOrDie();
   EXPECT_KIND(reader->Read(file.schema, reader->DefaultColumns(), 0, 500).status(), ErrorKind::kInvalidInput,
@@ -118,6 +120,7 @@ TEST_F(DictionaryColumnTest, APageHasNoMoreItemsThanItsIndicesCount) {
 TEST_F(DictionaryColumnTest, NullItemsAreNullValues) {
   auto words = Words(R"(["a", null])", "[0, 1, null, 1]");
   ExpectComesBack({OneColumn(words)});
+  ExpectComesBack({OneColumn(words)}, {.version = {2, 0}});
   EXPECT_KIND(WriteFile(resources_, {OneColumn(words, /*nullable=*/false)}).status(), ErrorKind::kInvalidInput,
               "3 nulls");
   // One that nothing stands for does not count.

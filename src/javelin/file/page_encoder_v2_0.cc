@@ -108,7 +108,41 @@ void AddNumbered(Numbered numbered, ArrayEncoding& encoding, EncodedPage& page) 
       page);
 }
 
+// Strings or values of whole bytes, and perhaps a null behind the last.
+void AddItems(const std::vector<Bytes>& items, bool has_null, const ValueShape& shape, ArrayEncoding& encoding,
+              EncodedPage& page) {
+  const uint64_t count = items.size() + has_null;
+  if (shape.kind == Kind::kVariable) {
+    AddStrings(
+        count, [&](uint64_t i) { return i < items.size() ? items[i] : Bytes{}; },
+        [&](uint64_t i) { return i == items.size(); }, encoding, page);
+    return;
+  }
+  ByteVector values;
+  for (const Bytes& item : items) values.insert(values.end(), item.begin(), item.end());
+  values.resize(count * shape.bytes());
+  const ByteVector validity = Bitmap(count, [&](uint64_t i) { return i < items.size(); });
+  LeafView view;
+  view.length = count;
+  view.null_count = has_null;
+  view.validity = validity.data();
+  view.values = values.data();
+  AddNullable(view, shape, encoding, page);
+}
+
 }  // namespace
+
+EncodedPage EncodeDictionaryV20(const IndexedPage& indexed, const ValueShape& index, const ValueShape& item) {
+  EncodedPage page;
+  page.num_rows = indexed.view.length;
+  lance::encodings::Dictionary* dictionary = page.array_v2_0.emplace().mutable_dictionary();
+  const bool has_null = indexed.view.HasNulls();
+  dictionary->set_num_dictionary_items(static_cast<uint32_t>(indexed.items.size() + has_null));
+  AddFlat(index.bits, indexed.indices,
+          *dictionary->mutable_indices()->mutable_nullable()->mutable_no_nulls()->mutable_values(), page);
+  AddItems(indexed.items, has_null, item, *dictionary->mutable_items(), page);
+  return page;
+}
 
 void EncodeEnds(const std::vector<uint64_t>& ends, ArrayEncoding& encoding, EncodedPage& page) {
   ByteVector bytes(ends.size() * sizeof(uint64_t));
