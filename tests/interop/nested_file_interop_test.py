@@ -1,5 +1,6 @@
 """Structs, lists and maps in data files, of random types in random nestings, in both directions."""
 
+import json
 import os
 import random
 
@@ -236,3 +237,19 @@ def test_kinds_with_a_form_of_their_own(tool, tmp_path, version, length):
         for name in expected.column_names:
             # A dictionary may hold its values in another order.
             assert found[name].to_pylist() == expected[name].to_pylist(), (name, more)
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+@pytest.mark.parametrize("wish, kind", [("none", "flat"), ("zstd", "general"), ("lz4", "general")])
+def test_wishes_reach_indices_and_leave_packed_structs_alone(tool, tmp_path, version, wish, kind):
+    wishes = {"lance-encoding:compression": wish}
+    fields = [pa.field("words", pa.dictionary(pa.int32(), pa.string()), metadata=wishes),
+              pa.field("packed", pa.struct([pa.field("x", pa.int32(), False)]), metadata={**PACKED, **wishes})]
+    values = [[f"word {i % 50}" for i in range(3000)], [{"x": i} for i in range(3000)]]
+    table = pa.table([pa.array(column, field.type) for column, field in zip(values, fields)], schema=pa.schema(fields))
+    path = tmp_path / "ours.lance"
+    save(table, tmp_path / "in.arrow")
+    assert isinstance(answer := ours(tool, "write", tmp_path / "in.arrow", path, "--version", version), str), answer
+    found = [column["pages"][0]["encoding"]["miniBlockLayout"]["valueCompression"] for column in json.loads(ours(tool, "inspect", path))["columns"]]
+    assert [next(iter(encoding)) for encoding in found] == [kind, "packedStruct"]
+    check_both_read(tool, {path: table})
