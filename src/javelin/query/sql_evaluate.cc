@@ -40,7 +40,8 @@ class Evaluator {
   // What Arrow and own kernels call invalid is a value that the expression cannot take.
   arrow::Status Placed(const arrow::Status& status, const BoundExpression& node) const {
     if (status.detail() != nullptr) return status;
-    if (status.IsNotImplemented() || status.IsKeyError()) return SqlErrorAt(ErrorKind::kNotSupported, text_, node.span, status.message());
+    if (status.IsNotImplemented() || status.IsKeyError())
+      return SqlErrorAt(ErrorKind::kNotSupported, text_, node.span, status.message());
     const bool of_a_value =
         status.IsInvalid() || status.IsTypeError() || status.IsIndexError() || status.IsCapacityError();
     if (!of_a_value) return status;

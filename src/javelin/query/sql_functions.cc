@@ -128,7 +128,20 @@ arrow::Status FitArguments(const SqlBinder& binder, const SqlFunction& function,
     }
   }
   if (same.empty()) return arrow::Status::OK();
-  ARROW_RETURN_NOT_OK(binder.ToCommonType(&same, node.span));
+  // Literals count as what they are (a whole number is an int64), so that no literal makes a result narrow.
+  TypePtr common = arrow::null();
+  for (const BoundPtr& argument : same) {
+    const TypePtr next = CommonType(common, argument->type);
+    if (next == nullptr) {
+      return binder.Error(node.span,
+                          fmt::format("the function `{}` takes values of one type: {} and {} have none in common",
+                                      function.name, common->ToString(), argument->type->ToString()));
+    }
+    common = next;
+  }
+  for (BoundPtr& argument : same) {
+    ARROW_ASSIGN_OR_RAISE(argument, binder.Cast(argument, common));
+  }
   size_t next = 0;
   for (size_t i = 0; i < letters.size(); ++i)
     if (letters[i] == 's') (*arguments)[i] = same[next++];

@@ -1,5 +1,5 @@
-// Random expressions against the simplest thing that can be right: a value for one row at a time, in int64, double or text,
-// with a null beside it, by rules written once more.
+// Random expressions against the simplest thing that can be right: a value for one row at a time, in int64, double or
+// text, with a null beside it, by rules written once more.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -51,7 +51,8 @@ class Draw {
       case 3:
         return {"(- " + a.text + ")", [a](const ModelRow& row) {
                   const Value value = a.value(row);
-                  return IsNull(value) ? value : Value(static_cast<int64_t>(-static_cast<uint64_t>(std::get<int64_t>(value))));
+                  return IsNull(value) ? value
+                                       : Value(static_cast<int64_t>(-static_cast<uint64_t>(std::get<int64_t>(value))));
                 }};
       case 4:
         return {"coalesce(" + a.text + ", " + b.text + ")", [a, b](const ModelRow& row) {
@@ -84,7 +85,8 @@ class Draw {
     }
     return {"reverse(" + a.text + ")", [a](const ModelRow& row) {
               Value value = a.value(row);
-              if (!IsNull(value)) std::reverse(std::get<std::string>(value).begin(), std::get<std::string>(value).end());
+              if (!IsNull(value))
+                std::reverse(std::get<std::string>(value).begin(), std::get<std::string>(value).end());
               return value;
             }};
   }
@@ -125,8 +127,8 @@ class Draw {
     return {"(" + a.text + " " + op + " " + b.text + ")", [a, b, of](const ModelRow& row) {
               const Value l = a.value(row), r = b.value(row);
               if (IsNull(l) || IsNull(r)) return Value();
-              return Value(static_cast<int64_t>(of(static_cast<uint64_t>(std::get<int64_t>(l)),
-                                                   static_cast<uint64_t>(std::get<int64_t>(r)))));
+              return Value(static_cast<int64_t>(
+                  of(static_cast<uint64_t>(std::get<int64_t>(l)), static_cast<uint64_t>(std::get<int64_t>(r)))));
             }};
   }
 
@@ -161,7 +163,8 @@ class Draw {
   }
 
   Drawn Compared(const Drawn& a, const Drawn& b) {
-    static const std::string kOperators[] = {"=", "<>", "<", "<=", ">", ">=", "is distinct from", "is not distinct from"};
+    static const std::string kOperators[] = {
+        "=", "<>", "<", "<=", ">", ">=", "is distinct from", "is not distinct from"};
     const uint64_t op = Below(8);
     return {"(" + a.text + " " + kOperators[op] + " " + b.text + ")", [a, b, op](const ModelRow& row) {
               const Value l = a.value(row), r = b.value(row);
