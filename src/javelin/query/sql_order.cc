@@ -114,14 +114,14 @@ arrow::Result<RowOrder> MakeRowOrder(const arrow::Array& a, const arrow::Array& 
     case Type::BOOL: return OfValues<arrow::BooleanArray>(a, b);
     case Type::INT8: return OfValues<arrow::Int8Array>(a, b);
     case Type::INT16: return OfValues<arrow::Int16Array>(a, b);
-    case Type::INT32:
-    case Type::DATE32:
-    case Type::TIME32: return OfValues<arrow::Int32Array>(a, b);
-    case Type::INT64:
-    case Type::DATE64:
-    case Type::TIME64:
-    case Type::TIMESTAMP:
-    case Type::DURATION: return OfValues<arrow::Int64Array>(a, b);
+    case Type::INT32: return OfValues<arrow::Int32Array>(a, b);
+    case Type::INT64: return OfValues<arrow::Int64Array>(a, b);
+    case Type::DATE32: return OfValues<arrow::Date32Array>(a, b);
+    case Type::DATE64: return OfValues<arrow::Date64Array>(a, b);
+    case Type::TIME32: return OfValues<arrow::Time32Array>(a, b);
+    case Type::TIME64: return OfValues<arrow::Time64Array>(a, b);
+    case Type::TIMESTAMP: return OfValues<arrow::TimestampArray>(a, b);
+    case Type::DURATION: return OfValues<arrow::DurationArray>(a, b);
     case Type::UINT8: return OfValues<arrow::UInt8Array>(a, b);
     case Type::UINT16: return OfValues<arrow::UInt16Array>(a, b);
     case Type::UINT32: return OfValues<arrow::UInt32Array>(a, b);
