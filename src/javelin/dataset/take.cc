@@ -11,6 +11,7 @@
 #include "javelin/dataset/ahead_internal.h"
 #include "javelin/dataset/fragment_reader_internal.h"
 #include "javelin/dataset/projection_internal.h"
+#include "javelin/file/distinct_rows.h"
 #include "javelin/file/pick_rows.h"
 
 namespace javelin::internal {
@@ -21,32 +22,6 @@ namespace {
 constexpr size_t kFragmentsAtOnce = 16;
 
 using BatchPtr = std::shared_ptr<arrow::RecordBatch>;
-
-// The rows asked for, each once.
-struct Distinct {
-  std::vector<RowAddress> rows;  // ascending
-  std::vector<uint64_t> places;  // which of them each one asked for is
-  bool in_order = true;          // they were asked for so
-};
-
-Distinct DistinctRows(std::span<const RowAddress> addresses) {
-  struct Asked {
-    uint64_t address;
-    size_t place;
-  };
-  std::vector<Asked> asked(addresses.size());
-  for (size_t i = 0; i < addresses.size(); ++i) asked[i] = {addresses[i].packed(), i};
-  const auto less = [](const Asked& a, const Asked& b) { return a.address < b.address; };
-  Distinct distinct;
-  for (size_t i = 1; i < asked.size(); ++i) distinct.in_order &= less(asked[i - 1], asked[i]);
-  if (!distinct.in_order) std::sort(asked.begin(), asked.end(), less);
-  distinct.places.resize(asked.size());
-  for (const auto& [address, place] : asked) {
-    if (distinct.rows.empty() || distinct.rows.back().packed() != address) distinct.rows.emplace_back(address);
-    distinct.places[place] = distinct.rows.size() - 1;
-  }
-  return distinct;
-}
 
 // Rows of one fragment.
 arrow::Result<BatchPtr> TakeFromFragment(const std::shared_ptr<const DatasetState>& table, const Projection& projection,
@@ -131,8 +106,14 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(const std::shared_pt
                                                             const std::optional<std::vector<std::string>>& columns) {
   ARROW_RETURN_NOT_OK(arrow::compute::Initialize());
   ARROW_ASSIGN_OR_RAISE(const Projection projection, Projection::Make(table->manifest().schema, columns, false, false));
-  const Distinct distinct = DistinctRows(addresses);
-  ARROW_ASSIGN_OR_RAISE(const auto batches, TakeFromFragments(table, projection, distinct.rows));
+  std::vector<uint64_t> asked;
+  asked.reserve(addresses.size());
+  for (RowAddress address : addresses) asked.push_back(address.packed());
+  const file::DistinctRows distinct(asked);
+  std::vector<RowAddress> each;
+  each.reserve(distinct.rows.size());
+  for (uint64_t address : distinct.rows) each.emplace_back(address);
+  ARROW_ASSIGN_OR_RAISE(const auto batches, TakeFromFragments(table, projection, each));
   arrow::MemoryPool* pool = table->session->resources().pool;
   if (batches.empty()) return arrow::RecordBatch::MakeEmpty(projection.arrow_schema(), pool);
   BatchPtr rows = batches[0];

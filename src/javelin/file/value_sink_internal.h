@@ -3,81 +3,19 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include <arrow/array/data.h>
 #include <arrow/buffer.h>
 #include <arrow/result.h>
 
-#include "javelin/base/resources.h"
+#include "javelin/file/bit_sink_internal.h"
 #include "javelin/file/byte_span_internal.h"
+#include "javelin/file/sink_memory_internal.h"
 #include "javelin/file/value_shape_internal.h"
 #include "javelin/store/object_store.h"
 
 namespace javelin::file {
-
-// Memory of one read: taken from a pool, and counted against the budget while the read runs.
-class SinkMemory {
- public:
-  SinkMemory(arrow::MemoryPool* pool, MemoryBudget* budget) : pool_(pool), budget_(budget) {}
-  ~SinkMemory();
-  SinkMemory(const SinkMemory&) = delete;
-  SinkMemory& operator=(const SinkMemory&) = delete;
-  arrow::MemoryPool* pool() const { return pool_; }
-  MemoryBudget* budget() const { return budget_; }  // may be null
-  uint64_t bytes() const { return static_cast<uint64_t>(reserved_); }
-  // Counts `bytes` that the caller is about to take. OutOfMemory: the budget does not allow it.
-  arrow::Status Reserve(uint64_t bytes);
-  // Makes room for `size` bytes in all; the first time for `expected` if that is more, later at least doubling, so that
-  // appending is cheap.
-  arrow::Status Grow(std::shared_ptr<arrow::ResizableBuffer>& buffer, uint64_t size, uint64_t expected = 0);
-
- private:
-  arrow::MemoryPool* pool_;
-  MemoryBudget* budget_;  // may be null
-  int64_t reserved_ = 0;
-};
-
-// Bits appended one run after the other; used for booleans and validity.
-class BitSink {
- public:
-  explicit BitSink(SinkMemory& memory, uint64_t expected = 0) : memory_(&memory), expected_(expected) {}
-  arrow::Status AppendRun(bool value, uint64_t count);
-  arrow::Status AppendBits(const uint8_t* bits, uint64_t first, uint64_t count);
-  // One bit per level: set where the level is 0.
-  arrow::Status AppendLevels(std::span<const uint16_t> levels);
-  uint64_t length() const { return length_; }
-  uint64_t num_unset() const { return num_unset_; }
-  BufferPtr Finish() const;
-
- private:
-  arrow::Status Reserve(uint64_t bits);
-  SinkMemory* memory_;
-  uint64_t expected_;
-  std::shared_ptr<arrow::ResizableBuffer> buffer_;
-  uint64_t length_ = 0;
-  uint64_t num_unset_ = 0;
-};
-
-// Validity of values; costs nothing until the first null.
-class ValiditySink {
- public:
-  explicit ValiditySink(SinkMemory& memory, uint64_t expected = 0) : bits_(memory, expected) {}
-  arrow::Status AppendValid(uint64_t count);
-  arrow::Status AppendNull(uint64_t count);
-  arrow::Status AppendBits(const uint8_t* bits, uint64_t first, uint64_t count);
-  arrow::Status AppendLevels(std::span<const uint16_t> levels);
-  uint64_t length() const { return num_valid_before_ + bits_.length(); }
-  uint64_t null_count() const { return bits_.num_unset(); }
-  // Null if all values are valid.
-  BufferPtr Finish() const { return null_count() == 0 ? nullptr : bits_.Finish(); }
-
- private:
-  arrow::Status Begin();
-  uint64_t num_valid_before_ = 0;  // values not yet in `bits_`
-  BitSink bits_;
-};
 
 class ValueSink {
  public:
