@@ -1,5 +1,6 @@
 #include "javelin/file/bit_sink_internal.h"
 
+#include <algorithm>
 #include <bit>
 
 #include <arrow/util/bit_util.h>
@@ -11,17 +12,16 @@ namespace javelin::file {
 arrow::Status BitSink::Reserve(uint64_t bits) {
   const uint64_t before = BytesForBits(length_);
   const uint64_t after = BytesForBits(length_ + bits);
-  ARROW_RETURN_NOT_OK(memory_->Grow(buffer_, after, BytesForBits(expected_)));
+  ARROW_RETURN_NOT_OK(bits_.Resize(after, BytesForBits(expected_)));
   // Bits past the end stay clear, so that a run of zeros needs no work and padding is defined.
-  if (after > before) std::memset(buffer_->mutable_data() + before, 0, after - before);
+  if (after > before) std::memset(bits_.data() + before, 0, after - before);
   return arrow::Status::OK();
 }
 
 arrow::Status BitSink::AppendRun(bool value, uint64_t count) {
   ARROW_RETURN_NOT_OK(Reserve(count));
   if (value) {
-    arrow::bit_util::SetBitsTo(buffer_->mutable_data(), static_cast<int64_t>(length_), static_cast<int64_t>(count),
-                               true);
+    arrow::bit_util::SetBitsTo(bits_.data(), static_cast<int64_t>(length_), static_cast<int64_t>(count), true);
   } else {
     num_unset_ += count;
   }
@@ -31,39 +31,56 @@ arrow::Status BitSink::AppendRun(bool value, uint64_t count) {
 
 arrow::Status BitSink::AppendBits(const uint8_t* bits, uint64_t first, uint64_t count) {
   ARROW_RETURN_NOT_OK(Reserve(count));
-  uint8_t* target = buffer_->mutable_data();
+  uint8_t* target = bits_.data();
   uint64_t done = 0;
   uint64_t set = 0;
-  if (length_ % 8 == 0) {
-    // Whole bytes at a time from any bit position.
-    const unsigned shift = first % 8;
-    const uint8_t* source = bits + first / 8;
-    uint8_t* byte = target + length_ / 8;
-    for (; done + 8 <= count; done += 8, ++source, ++byte) {
-      *byte = shift == 0 ? *source : static_cast<uint8_t>(source[0] >> shift | source[1] << (8 - shift));
-      set += static_cast<uint64_t>(std::popcount(*byte));
+  const auto append_each = [&](uint64_t end) {
+    for (; done < end; ++done) {
+      const uint64_t position = length_ + done;
+      const uint8_t bit = GetBit(bits, first + done);
+      target[position / 8] = static_cast<uint8_t>(target[position / 8] | bit << (position % 8));
+      set += bit;
     }
+  };
+  // Whole bytes at a time from any bit position, and what lies around them.
+  append_each(std::min<uint64_t>((8 - length_ % 8) % 8, count));
+  const unsigned shift = (first + done) % 8;
+  const uint8_t* source = bits + (first + done) / 8;
+  uint8_t* byte = target + (length_ + done) / 8;
+  for (; done + 8 <= count; done += 8, ++source, ++byte) {
+    *byte = shift == 0 ? *source : static_cast<uint8_t>(source[0] >> shift | source[1] << (8 - shift));
+    set += static_cast<uint64_t>(std::popcount(*byte));
   }
-  for (; done < count; ++done) {
-    const uint64_t position = length_ + done;
-    const uint8_t bit = GetBit(bits, first + done);
-    target[position / 8] = static_cast<uint8_t>(target[position / 8] | bit << (position % 8));
-    set += bit;
-  }
+  append_each(count);
   num_unset_ += count - set;
   length_ += count;
   return arrow::Status::OK();
 }
 
-arrow::Status BitSink::AppendLevels(std::span<const uint16_t> levels) {
+arrow::Status BitSink::AppendLevels(std::span<const uint16_t> levels, uint16_t most) {
   ARROW_RETURN_NOT_OK(Reserve(levels.size()));
-  uint8_t* target = buffer_->mutable_data();
+  const auto bits_of = [&](size_t first, size_t count) {
+    unsigned bits = 0;
+    for (size_t i = 0; i < count; ++i) bits |= static_cast<unsigned>(levels[first + i] <= most) << i;
+    return bits;
+  };
+  uint8_t* target = bits_.data() + length_ / 8;
   uint64_t set = 0;
-  for (size_t i = 0; i < levels.size(); ++i) {
-    const uint64_t position = length_ + i;
-    const uint8_t bit = levels[i] == 0;
-    target[position / 8] = static_cast<uint8_t>(target[position / 8] | bit << (position % 8));
-    set += bit;
+  // What completes the last byte, whole bytes, and what begins a new one.
+  size_t done = std::min<size_t>((8 - length_ % 8) % 8, levels.size());
+  if (done > 0) {
+    const unsigned bits = bits_of(0, done);
+    *target = static_cast<uint8_t>(*target | bits << (length_ % 8));
+    set += static_cast<uint64_t>(std::popcount(bits));
+    ++target;
+  }
+  for (; done + 8 <= levels.size(); done += 8) {
+    *target = static_cast<uint8_t>(bits_of(done, 8));
+    set += static_cast<uint64_t>(std::popcount(*target++));
+  }
+  if (done < levels.size()) {
+    *target = static_cast<uint8_t>(bits_of(done, levels.size() - done));
+    set += static_cast<uint64_t>(std::popcount(*target));
   }
   num_unset_ += levels.size() - set;
   length_ += levels.size();
@@ -71,8 +88,8 @@ arrow::Status BitSink::AppendLevels(std::span<const uint16_t> levels) {
 }
 
 BufferPtr BitSink::Finish() const {
-  if (buffer_ == nullptr) return std::make_shared<arrow::Buffer>(nullptr, 0);
-  return buffer_;
+  if (bits_.is_null()) return std::make_shared<arrow::Buffer>(nullptr, 0);
+  return bits_.Finish();
 }
 
 arrow::Status ValiditySink::Begin() {
@@ -98,9 +115,9 @@ arrow::Status ValiditySink::AppendBits(const uint8_t* bits, uint64_t first, uint
   return bits_.AppendBits(bits, first, count);
 }
 
-arrow::Status ValiditySink::AppendLevels(std::span<const uint16_t> levels) {
+arrow::Status ValiditySink::AppendLevels(std::span<const uint16_t> levels, uint16_t most) {
   ARROW_RETURN_NOT_OK(Begin());
-  return bits_.AppendLevels(levels);
+  return bits_.AppendLevels(levels, most);
 }
 
 }  // namespace javelin::file

@@ -1,5 +1,7 @@
 // Constant pages: all rows null, or one value for all rows that are not.
 #include <algorithm>
+#include <mutex>
+#include <optional>
 
 #include "javelin/file/page_layouts_internal.h"
 #include "javelin/file/row_picker_internal.h"
@@ -31,14 +33,38 @@ struct Form {
   bool rows_have_places() const { return !rep && def && def->decoder == nullptr; }
 };
 
+// The levels of all rows, where rows have no places in them: decoded once for all scans that are on their way.
+struct AllLevels {
+  explicit AllLevels(const Resources& resources)
+      : memory(resources.pool, resources.memory.get()),
+        mutex(*resources.runtime),
+        rep(FixedShape(16), memory),
+        def(FixedShape(16), memory) {}
+  SinkMemory memory;
+  Mutex mutex;                           // held while they are decoded
+  std::optional<arrow::Status> decoded;  // guarded by mutex; constant from then on, as what follows
+  ValueSink rep;
+  ValueSink def;
+};
+
 class ConstantPage final : public PageReader {
  public:
-  explicit ConstantPage(Form form) : form_(std::move(form)) {}
+  ConstantPage(Form form, std::shared_ptr<PageEnvironment> environment)
+      : form_(std::move(form)), environment_(std::move(environment)) {}
   std::unique_ptr<PageScan> Scan(std::vector<Slice> rows) const override;
   const Form& form() const { return form_; }
 
+  std::shared_ptr<AllLevels> levels() const {
+    std::lock_guard lock(environment_->mutex);
+    std::shared_ptr<AllLevels> levels = levels_.lock();
+    if (levels == nullptr) levels_ = levels = std::make_shared<AllLevels>(environment_->resources);
+    return levels;
+  }
+
  private:
   Form form_;
+  std::shared_ptr<PageEnvironment> environment_;
+  mutable std::weak_ptr<AllLevels> levels_;  // guarded by the environment's mutex
 };
 
 // The one value of a string page: the number of Arrow buffers, their sizes, the buffers (offsets [0, n] and n bytes).
@@ -90,7 +116,9 @@ arrow::Status AppendConstant(Bytes value, uint64_t count, ValueSink& out) {
 
 class ConstantScan final : public PageScan {
  public:
-  ConstantScan(const ConstantPage& page, std::vector<Slice> rows) : form_(page.form()), rows_(std::move(rows)) {}
+  ConstantScan(const ConstantPage& page, std::vector<Slice> rows) : form_(page.form()), rows_(std::move(rows)) {
+    if (!form_.rows_have_places() && (form_.rep || form_.def)) levels_ = page.levels();
+  }
 
   arrow::Result<std::vector<ByteRange>> Wanted() override {
     std::vector<ByteRange> ranges;
@@ -123,7 +151,7 @@ class ConstantScan final : public PageScan {
     if (form_.rows_have_places()) {
       for (size_t i = form_.value_buffer ? 1 : 0; i < bytes_.size(); ++i)
         ARROW_RETURN_NOT_OK(levels.def.AppendBytes(ViewOf(bytes_[i])));
-    } else if (form_.rep || form_.def) {
+    } else if (levels_ != nullptr) {
       ARROW_ASSIGN_OR_RAISE(num_values, PickLevels(context, levels));
     }
     if (form_.all_null && !form_.is_empty_struct && num_values > 0)
@@ -133,32 +161,33 @@ class ConstantScan final : public PageScan {
   }
 
  private:
-  static std::span<const uint16_t> AsLevels(Bytes bytes) {
-    return {reinterpret_cast<const uint16_t*>(bytes.data()), bytes.size() / kLevelBytes};
-  }
-
   // The levels of the wanted rows out of all of them. Returns how many values these have slots for.
   arrow::Result<uint64_t> PickLevels(DecodeContext& context, Levels& levels) const {
-    size_t next = form_.value_buffer ? 1 : 0;
-    SinkMemory memory(context.memory.pool(), context.memory.budget());
-    ValueSink rep(FixedShape(16), memory);
-    ValueSink def(FixedShape(16), memory);
-    if (form_.rep) ARROW_RETURN_NOT_OK(DecodeStream(*form_.rep, ViewOf(bytes_[next++]), context, rep));
-    if (form_.def) ARROW_RETURN_NOT_OK(DecodeStream(*form_.def, ViewOf(bytes_[next]), context, def));
+    ARROW_RETURN_NOT_OK(DecodeLevels(context));
     if (!form_.rep) {
       for (const Slice& slice : rows_) {
-        const Bytes wanted = def.fixed_values().subspan(slice.first * kLevelBytes, slice.count * kLevelBytes);
+        const Bytes wanted = levels_->def.fixed_values().subspan(slice.first * kLevelBytes, slice.count * kLevelBytes);
         ARROW_RETURN_NOT_OK(levels.def.AppendBytes(wanted));
       }
       return TotalCount(rows_);
     }
     RowPicker picker(form_.layers, rows_, 0);
-    ARROW_ASSIGN_OR_RAISE(
-        const RowPicker::Counts counts,
-        picker.Pick(AsLevels(rep.fixed_values()), AsLevels(def.fixed_values()), levels, nullptr, nullptr));
+    ARROW_ASSIGN_OR_RAISE(const RowPicker::Counts counts,
+                          picker.Pick(AsLevels(levels_->rep), AsLevels(levels_->def), levels, nullptr, nullptr));
     if (picker.begun() != form_.num_rows)
       return Corruption("the levels of a page make {} rows, it has {}", picker.begun(), form_.num_rows);
     return counts.wanted;
+  }
+
+  arrow::Status DecodeLevels(DecodeContext& context) const {
+    std::lock_guard lock(levels_->mutex);
+    if (levels_->decoded) return *levels_->decoded;
+    size_t next = form_.value_buffer ? 1 : 0;
+    arrow::Status status;
+    if (form_.rep) status = DecodeStream(*form_.rep, ViewOf(bytes_[next++]), context, levels_->rep);
+    if (form_.def && status.ok()) status = DecodeStream(*form_.def, ViewOf(bytes_[next]), context, levels_->def);
+    levels_->decoded = status;
+    return status;
   }
 
   static arrow::Status DecodeStream(const LevelStream& stream, Bytes bytes, DecodeContext& context, ValueSink& out) {
@@ -189,6 +218,7 @@ class ConstantScan final : public PageScan {
 
   const Form& form_;
   std::vector<Slice> rows_;
+  std::shared_ptr<AllLevels> levels_;  // null: there are none, or rows have places in them
   std::vector<BufferPtr> bytes_;
 };
 
@@ -248,13 +278,13 @@ arrow::Result<PageReaderPtr> MakeAllNull(const pb::ConstantLayout& layout, const
   Form form{.layers = std::move(layers), .num_rows = spec.page.num_rows, .all_null = true};
   if (form.layers.is_flat()) {
     if (form.layers.max_def() == 0) return Corruption("a page without values claims that all are valid");
-    return std::make_shared<ConstantPage>(std::move(form));
+    return std::make_shared<ConstantPage>(std::move(form), spec.environment);
   }
   if (spec.page.buffers.size() != 2)
     return Corruption("a page without values has {} buffers", spec.page.buffers.size());
   ARROW_RETURN_NOT_OK(SetLevels(layout, spec.page.buffers, &form));
   ARROW_RETURN_NOT_OK(CheckLevels(form));
-  return std::make_shared<ConstantPage>(std::move(form));
+  return std::make_shared<ConstantPage>(std::move(form), spec.environment);
 }
 
 // Buffers: [value] or none, then [repetition, definition] or none.
@@ -284,7 +314,7 @@ arrow::Result<PageReaderPtr> MakeScalar(const pb::ConstantLayout& layout, const 
   }
   if (buffers.size() >= 2) ARROW_RETURN_NOT_OK(SetLevels(layout, buffers.subspan(has_buffer), &form));
   ARROW_RETURN_NOT_OK(CheckLevels(form));
-  return std::make_shared<ConstantPage>(std::move(form));
+  return std::make_shared<ConstantPage>(std::move(form), spec.environment);
 }
 
 }  // namespace

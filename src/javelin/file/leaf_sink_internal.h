@@ -17,22 +17,26 @@ namespace javelin::file {
 // 16-bit numbers one after the other, counted against the memory of the read.
 class LevelBuffer {
  public:
-  explicit LevelBuffer(SinkMemory& memory) : memory_(&memory) {}
+  explicit LevelBuffer(SinkMemory& memory) : buffer_(memory) {}
   // Room for `count` more, to be filled by the caller at once.
   arrow::Result<uint16_t*> Append(uint64_t count);
   // From a file: little-endian, at any address. An odd byte at the end is left out.
   arrow::Status AppendBytes(Bytes bytes);
+  arrow::Status Append(std::span<const uint16_t> levels);
   void Truncate(uint64_t size) { size_ = size; }
-  std::span<uint16_t> levels() {
-    return {buffer_ == nullptr ? nullptr : reinterpret_cast<uint16_t*>(buffer_->mutable_data()), size_};
-  }
+  std::span<uint16_t> levels() { return {reinterpret_cast<uint16_t*>(buffer_.data()), size_}; }
   uint64_t size() const { return size_; }
 
  private:
-  SinkMemory* memory_;
-  std::shared_ptr<arrow::ResizableBuffer> buffer_;
+  SinkBuffer buffer_;
   uint64_t size_ = 0;
 };
+
+// Levels that were decoded into `sink`, 16-bit numbers.
+inline std::span<const uint16_t> AsLevels(const ValueSink& sink) {
+  const Bytes bytes = sink.fixed_values();
+  return {reinterpret_cast<const uint16_t*>(bytes.data()), bytes.size() / sizeof(uint16_t)};
+}
 
 // Levels of whole rows of a page. One of each per entry, or none at all where the page has none.
 struct Levels {
@@ -49,6 +53,10 @@ class LeafSink {
   ValueSink& values() { return values_; }
   const ColumnLayers& column() const { return column_; }
 
+  // So many more values will come out of `bytes` bytes. Where lists say how many, only the file does: no more is
+  // foreseen than its bytes justify.
+  void Expect(uint64_t values, uint64_t bytes);
+
   // Adds `num_rows` rows of a page (PageRowsPerRow) to every layer; uses up the levels. The values they have slots for
   // are appended to `values` by the caller, their validity here. Corruption: levels that no such column can have, or of
   // other than `num_rows` rows.
@@ -61,11 +69,12 @@ class LeafSink {
 
   // What a layer holds: slots, or lists. Counted from the outside, 0 = the top-level field; not for the leaf.
   struct Layer {
-    Layer(SinkMemory& memory, uint64_t expected) : validity(memory, expected) {}
+    Layer(SinkMemory& memory, uint64_t most) : expected(most), validity(memory, most), offsets(memory) {}
+    const uint64_t expected;
     ValiditySink validity;
     uint64_t length = 0;
-    std::shared_ptr<arrow::ResizableBuffer> offsets;  // of lists: where each begins
-    uint64_t num_children = 0;                        // of lists: slots of the layer inside
+    SinkBuffer offsets;         // of lists: where each begins
+    uint64_t num_children = 0;  // of lists: slots of the layer inside
   };
   const Layer& layer(size_t depth) const { return *layers_[layers_.size() - 1 - depth]; }
   // The offsets of a list layer, one more than lists.
@@ -79,7 +88,13 @@ class LeafSink {
                                               std::span<uint16_t> def, uint64_t num_entries) const;
   arrow::Result<uint64_t> CloseLists(size_t index, const PageLayers::Layer& layer, std::span<uint16_t> rep,
                                      std::span<uint16_t> def);
-  arrow::Status AppendOffset(Layer& layer, unsigned bits, uint64_t offset) const;
+  template <typename Offset, bool kHasDef>
+  arrow::Result<uint64_t> CloseListsOf(size_t index, const PageLayers::Layer& layer, std::span<uint16_t> rep,
+                                       std::span<uint16_t> def);
+  // Room for the offsets of `count` lists, to be filled by the caller at once.
+  arrow::Result<uint8_t*> AppendOffsets(size_t index, uint64_t count);
+  arrow::Status AppendOffset(size_t index);
+  arrow::Status CheckOffset(size_t index) const;
 
   const ColumnLayers column_;
   SinkMemory* memory_;

@@ -159,11 +159,6 @@ class MiniBlockPage final : public PageReader {
   }
 
  private:
-  static std::span<const uint16_t> AsLevels(const ValueSink& sink) {
-    const Bytes bytes = sink.fixed_values();
-    return {reinterpret_cast<const uint16_t*>(bytes.data()), bytes.size() / sizeof(uint16_t)};
-  }
-
   // `levels`: of the wanted values, or none if all are valid.
   arrow::Status DecodeValues(const Tables& tables, const ChunkBuffers& buffers, uint64_t num_values,
                              std::span<const Slice> wanted, std::span<const uint16_t> levels, DecodeContext& context,
@@ -230,6 +225,7 @@ class MiniBlockScan final : public PageScan {
 
   arrow::Status Decode(DecodeContext& context, LeafSink& out) override {
     Levels levels(context.memory);
+    out.Expect(ExpectedValues(), NumBytes());
     ChunkBuffers buffers;
     size_t piece = 0;
     for (size_t i = 0; i < runs_.runs().size(); ++i) {
@@ -251,6 +247,24 @@ class MiniBlockScan final : public PageScan {
   }
 
  private:
+  // About how many values the rows have: as many each as all rows in their chunks.
+  uint64_t ExpectedValues() const {
+    const uint64_t wanted = TotalCount(rows_);
+    if (!tables_->rows) return wanted;
+    uint64_t values = 0;
+    uint64_t rows = 0;
+    for (const ChunkRuns::Run& run : runs_.runs()) {
+      values += tables_->chunks.first_value(run.end) - tables_->chunks.first_value(run.first);
+      rows += tables_->rows->rows_before(run.end) - tables_->rows->rows_before(run.first);
+    }
+    return rows <= wanted ? values : std::min(values, SaturatedProduct(values / rows + 1, wanted));
+  }
+  uint64_t NumBytes() const {
+    uint64_t count = 0;
+    for (const BufferPtr& bytes : pieces_bytes_) count += static_cast<uint64_t>(bytes->size());
+    return count;
+  }
+
   ByteRange RangeOf(size_t first, size_t end) const {
     const uint64_t begin = tables_->chunks.begin(first);
     return {page_.form().data.offset + begin, tables_->chunks.end(end - 1) - begin};

@@ -24,6 +24,9 @@ class PageDictionary {
   uint64_t memory_bytes() const { return memory_.bytes(); }
 
  private:
+  template <typename Index>
+  arrow::Status AppendOf(Bytes indices, std::span<const uint16_t> levels, ValueSink& out) const;
+
   PageDictionary(const ValueShape& shape, const Resources& resources)
       : memory_(resources.pool, resources.memory.get()), items_(shape, memory_) {}
   SinkMemory memory_;

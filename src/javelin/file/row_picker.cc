@@ -1,60 +1,88 @@
 #include "javelin/file/row_picker_internal.h"
 
+#include <algorithm>
+
 namespace javelin::file {
 
 namespace {
 
-void AddOne(std::vector<Slice>& values, uint64_t index) {
-  if (!values.empty() && values.back().end() == index) {
-    ++values.back().count;
-  } else {
-    values.push_back({index, 1});
+// Levels that are looked at together, without a branch for each.
+constexpr size_t kBlock = 64;
+
+template <typename Matches>
+uint64_t Count(std::span<const uint16_t> levels, Matches matches) {
+  uint64_t count = 0;
+  while (!levels.empty()) {
+    const std::span<const uint16_t> block = levels.first(std::min(levels.size(), kBlock));
+    uint16_t in_block = 0;
+    for (const uint16_t level : block) in_block = static_cast<uint16_t>(in_block + matches(level));
+    count += in_block;
+    levels = levels.subspan(block.size());
   }
+  return count;
 }
 
 }  // namespace
 
+// The entry at which row `row` begins, or their end. Counts the rows that begin before it.
+size_t RowPicker::FindRow(std::span<const uint16_t> rep, size_t at, uint64_t row) {
+  const uint16_t first = page_.max_rep();
+  while (at < rep.size()) {
+    const std::span<const uint16_t> block = rep.subspan(at, std::min(rep.size() - at, kBlock));
+    const uint64_t begin = Count(block, [first](uint16_t level) { return level == first; });
+    if (begun_ + begin > row) break;
+    begun_ += begin;
+    at += block.size();
+  }
+  for (; at < rep.size(); ++at) {
+    if (rep[at] != first) continue;
+    if (begun_ == row) break;
+    ++begun_;
+  }
+  return at;
+}
+
+uint64_t RowPicker::CountValues(std::span<const uint16_t> def, uint64_t num_entries) const {
+  if (def.empty()) return num_entries;
+  return Count(def, [most = page_.max_visible()](uint16_t level) { return level <= most; });
+}
+
+arrow::Status RowPicker::Keep(std::span<const uint16_t> rep, std::span<const uint16_t> def, Levels& kept,
+                              LevelBuffer* value_levels) const {
+  ARROW_RETURN_NOT_OK(kept.rep.Append(rep));
+  if (!def.empty()) ARROW_RETURN_NOT_OK(kept.def.Append(def));
+  if (value_levels == nullptr || def.empty()) return arrow::Status::OK();
+  ARROW_ASSIGN_OR_RAISE(uint16_t* out, value_levels->Append(def.size()));
+  uint64_t count = 0;
+  for (const uint16_t level : def) {
+    out[count] = level;
+    count += level <= page_.max_visible();
+  }
+  value_levels->Truncate(value_levels->size() - def.size() + count);
+  return arrow::Status::OK();
+}
+
 arrow::Result<RowPicker::Counts> RowPicker::Pick(std::span<const uint16_t> rep, std::span<const uint16_t> def,
                                                  Levels& kept, std::vector<Slice>* values, LevelBuffer* value_levels) {
-  ARROW_ASSIGN_OR_RAISE(uint16_t* rep_out, kept.rep.Append(rep.size()));
-  uint16_t* def_out = nullptr;
-  if (!def.empty()) {
-    ARROW_ASSIGN_OR_RAISE(def_out, kept.def.Append(rep.size()));
-  }
-  uint16_t* value_out = nullptr;
-  if (value_levels != nullptr) {
-    ARROW_ASSIGN_OR_RAISE(value_out, value_levels->Append(rep.size()));
-  }
-  uint64_t num_kept = 0;
   Counts counts;
-  bool wanted = false;
-  const auto look_up = [&] {
-    while (slice_ < rows_.size() && begun_ > 0 && rows_[slice_].end() < begun_) ++slice_;
-    wanted = slice_ < rows_.size() && begun_ > rows_[slice_].first;
-  };
-  look_up();
-  for (size_t i = 0; i < rep.size(); ++i) {
-    if (rep[i] == page_.max_rep()) {
-      ++begun_;
-      look_up();
-    }
-    const uint16_t level = def.empty() ? uint16_t{0} : def[i];
-    const bool has_value = level <= page_.max_visible();
+  for (size_t at = 0; at < rep.size();) {
+    // Entries up to the next row that is wanted, or those of wanted rows. The first is of row `begun_ - goes_on`.
+    const bool goes_on = rep[at] != page_.max_rep();
+    while (slice_ < rows_.size() && rows_[slice_].end() + goes_on <= begun_) ++slice_;
+    const bool any = slice_ < rows_.size();
+    const bool wanted = any && rows_[slice_].first + goes_on <= begun_;
+    const uint64_t until = !any ? UINT64_MAX : wanted ? rows_[slice_].end() : rows_[slice_].first;
+    const size_t end = FindRow(rep, at, until);
+    const auto run_def = def.empty() ? def : def.subspan(at, end - at);
+    const uint64_t run_values = CountValues(run_def, end - at);
     if (wanted) {
-      rep_out[num_kept] = rep[i];
-      if (def_out != nullptr) def_out[num_kept] = level;
-      ++num_kept;
-      if (has_value) {
-        if (value_out != nullptr) value_out[counts.wanted] = level;
-        if (values != nullptr) AddOne(*values, counts.values);
-        ++counts.wanted;
-      }
+      ARROW_RETURN_NOT_OK(Keep(rep.subspan(at, end - at), run_def, kept, value_levels));
+      if (values != nullptr && run_values > 0) values->push_back({counts.values, run_values});
+      counts.wanted += run_values;
     }
-    counts.values += has_value;
+    counts.values += run_values;
+    at = end;
   }
-  kept.rep.Truncate(kept.rep.size() - rep.size() + num_kept);
-  if (def_out != nullptr) kept.def.Truncate(kept.def.size() - rep.size() + num_kept);
-  if (value_out != nullptr) value_levels->Truncate(value_levels->size() - rep.size() + counts.wanted);
   return counts;
 }
 

@@ -13,7 +13,7 @@
 
 namespace javelin::file {
 
-// Entries go by in order, run after run; those of wanted rows are kept. One thread.
+// Entries go by in order, run after run; those of wanted rows are kept, all that lie side by side at once. One thread.
 class RowPicker {
  public:
   // `rows`: ascending, disjoint; must outlive it. `before`: how many rows begin before the first entry; the first
@@ -27,8 +27,8 @@ class RowPicker {
     uint64_t wanted = 0;
   };
   // One of each per entry; `def` may be empty: all 0. Appends the entries of wanted rows to `kept`, which ones of their
-  // values those are to `values` (ascending, disjoint), and the definition levels of these to `value_levels`; the last
-  // two may be null.
+  // values those are to `values` (ascending, disjoint), and the definition levels of these, where there are any, to
+  // `value_levels`; the last two may be null.
   arrow::Result<Counts> Pick(std::span<const uint16_t> rep, std::span<const uint16_t> def, Levels& kept,
                              std::vector<Slice>* values, LevelBuffer* value_levels);
 
@@ -36,6 +36,11 @@ class RowPicker {
   uint64_t begun() const { return begun_; }
 
  private:
+  size_t FindRow(std::span<const uint16_t> rep, size_t at, uint64_t row);
+  uint64_t CountValues(std::span<const uint16_t> def, uint64_t num_entries) const;
+  arrow::Status Keep(std::span<const uint16_t> rep, std::span<const uint16_t> def, Levels& kept,
+                     LevelBuffer* value_levels) const;
+
   const PageLayers& page_;
   std::span<const Slice> rows_;
   size_t slice_ = 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <arrow/util/macros.h>
+
 #include "javelin/base/error.h"
 
 namespace javelin::file {
@@ -20,24 +22,29 @@ arrow::Status SinkMemory::Reserve(uint64_t bytes) {
   return arrow::Status::OK();
 }
 
-arrow::Status SinkMemory::Grow(std::shared_ptr<arrow::ResizableBuffer>& buffer, uint64_t size, uint64_t expected) {
-  const uint64_t capacity = buffer == nullptr ? 0 : static_cast<uint64_t>(buffer->capacity());
-  if (std::max(size, expected) > static_cast<uint64_t>(std::numeric_limits<int64_t>::max() / 4)) {
+arrow::Status SinkBuffer::Grow(uint64_t size, uint64_t expected) {
+  if (std::max(size, expected) > static_cast<uint64_t>(std::numeric_limits<int64_t>::max() / 4))
     return OutOfMemory("{} bytes are too many to read at once", std::max(size, expected));
-  }
-  if (size <= capacity && buffer != nullptr) return buffer->Resize(static_cast<int64_t>(size), /*shrink_to_fit=*/false);
-  const uint64_t least = capacity == 0 ? 0 : expected > capacity ? capacity + capacity / 4 : capacity * 2;
+  const uint64_t least = capacity_ == 0 ? 0 : expected > capacity_ ? capacity_ + capacity_ / 4 : capacity_ * 2;
   uint64_t wanted = std::max({size, expected, least});
   // What is only foreseen need not fit.
-  if (!Reserve(wanted - capacity).ok()) {
+  if (!memory_->Reserve(wanted - capacity_).ok()) {
     wanted = size;
-    ARROW_RETURN_NOT_OK(Reserve(wanted - capacity));
+    ARROW_RETURN_NOT_OK(memory_->Reserve(wanted - capacity_));
   }
-  if (buffer == nullptr) {
-    ARROW_ASSIGN_OR_RAISE(buffer, arrow::AllocateResizableBuffer(0, pool_));
+  if (buffer_ == nullptr) {
+    ARROW_ASSIGN_OR_RAISE(buffer_, arrow::AllocateResizableBuffer(0, memory_->pool()));
   }
-  ARROW_RETURN_NOT_OK(buffer->Reserve(static_cast<int64_t>(wanted)));
-  return buffer->Resize(static_cast<int64_t>(size), /*shrink_to_fit=*/false);
+  ARROW_RETURN_NOT_OK(buffer_->Reserve(static_cast<int64_t>(wanted)));
+  data_ = buffer_->mutable_data();
+  capacity_ = static_cast<uint64_t>(buffer_->capacity());
+  return arrow::Status::OK();
+}
+
+BufferPtr SinkBuffer::Finish() const {
+  // Inside its capacity it cannot fail.
+  ARROW_UNUSED(buffer_->Resize(static_cast<int64_t>(size_), /*shrink_to_fit=*/false));
+  return buffer_;
 }
 
 }  // namespace javelin::file

@@ -17,43 +17,44 @@ constexpr uint64_t kAlignment = 8;
 // At most so many times the bytes that are there are foreseen.
 constexpr uint64_t kMostForeseen = 16;
 
-// Room for `size` bytes of values; more where those that are there show how many bytes all of them will take.
-arrow::Status GrowBytes(SinkMemory& memory, std::shared_ptr<arrow::ResizableBuffer>& values, uint64_t size,
-                        uint64_t num_known, uint64_t num_expected) {
-  if (values == nullptr || num_known == 0 || num_known >= num_expected ||
-      size <= static_cast<uint64_t>(values->capacity()))
-    return memory.Grow(values, size);
-  const auto known = static_cast<uint64_t>(values->size());
-  const uint64_t all =
-      std::min(SaturatedProduct(known / num_known + 1, num_expected), SaturatedProduct(size, kMostForeseen));
-  return memory.Grow(values, size, all + all / 32);
-}
-
 bool IsAligned(const uint8_t* address) { return reinterpret_cast<uintptr_t>(address) % kAlignment == 0; }
 }  // namespace
 
 ValueSink::ValueSink(ValueShape shape, SinkMemory& memory, uint64_t expected)
     : shape_(std::move(shape)),
-      memory_(&memory),
       expected_(expected),
       validity_(memory, expected),
-      bits_(memory, expected) {
+      bits_(memory, expected),
+      values_(memory),
+      offsets_(memory) {
   if (shape_.kind == Kind::kList)
     items_ = std::make_unique<ValueSink>(*shape_.item, memory, SaturatedProduct(expected, shape_.dimension));
   for (const ValueShape& field : shape_.fields) fields_.push_back(std::make_unique<ValueSink>(field, memory, expected));
 }
 
-arrow::Status ValueSink::ReserveBytes(uint64_t bytes) {
-  ARROW_RETURN_NOT_OK(GrowBytes(*memory_, values_, values_size_ + bytes, length_, expected_));
-  return values_->Resize(static_cast<int64_t>(values_size_), /*shrink_to_fit=*/false);
+void ValueSink::Expect(uint64_t count) {
+  expected_ = SaturatedSum(length_, count);
+  validity_.Expect(expected_);
+  bits_.Expect(expected_);
+  if (items_ != nullptr) items_->Expect(SaturatedProduct(count, shape_.dimension));
+  for (const auto& field : fields_) field->Expect(count);
+}
+
+// More than is asked for where the bytes that are there show how many all values will take.
+arrow::Status ValueSink::GrowBytes(uint64_t bytes) {
+  const uint64_t size = SaturatedSum(values_.size(), bytes);
+  if (values_.size() == 0 || length_ == 0 || length_ >= expected_) return values_.Reserve(size);
+  const uint64_t all =
+      std::min(SaturatedProduct(values_.size() / length_ + 1, expected_), SaturatedProduct(size, kMostForeseen));
+  return values_.Reserve(size, all + all / 32);
 }
 
 arrow::Status ValueSink::Unshare() {
   if (shared_values_ == nullptr) return arrow::Status::OK();
   BufferPtr shared = std::move(shared_values_);
   shared_values_ = nullptr;
-  ARROW_RETURN_NOT_OK(memory_->Grow(values_, static_cast<uint64_t>(shared->size())));
-  std::memcpy(values_->mutable_data(), shared->data(), static_cast<size_t>(shared->size()));
+  ARROW_RETURN_NOT_OK(values_.Resize(static_cast<uint64_t>(shared->size())));
+  std::memcpy(values_.data(), shared->data(), static_cast<size_t>(shared->size()));
   return arrow::Status::OK();
 }
 
@@ -123,11 +124,10 @@ arrow::Result<uint8_t*> ValueSink::AppendFixed(uint64_t count) {
   uint64_t added;
   if (__builtin_mul_overflow(count, shape_.bytes(), &added))
     return OutOfMemory("{} values are too many to read at once", count);
-  const uint64_t start = values_size_;
-  ARROW_RETURN_NOT_OK(memory_->Grow(values_, start + added, SaturatedProduct(expected_, shape_.bytes())));
-  values_size_ = start + added;
+  const uint64_t start = values_.size();
+  ARROW_RETURN_NOT_OK(values_.Resize(SaturatedSum(start, added), SaturatedProduct(expected_, shape_.bytes())));
   length_ += count;
-  return values_->mutable_data() + start;
+  return values_.data() + start;
 }
 
 arrow::Status ValueSink::AppendBits(const uint8_t* bits, uint64_t first, uint64_t count) {
@@ -147,9 +147,7 @@ arrow::Status ValueSink::AppendShared(const BufferPtr& bytes, uint64_t count) {
     std::memcpy(target, bytes->data(), static_cast<size_t>(bytes->size()));
     return arrow::Status::OK();
   }
-  values_ = nullptr;
   shared_values_ = bytes;
-  values_size_ = static_cast<uint64_t>(bytes->size());
   length_ = count;
   return arrow::Status::OK();
 }
@@ -157,23 +155,23 @@ arrow::Status ValueSink::AppendShared(const BufferPtr& bytes, uint64_t count) {
 // Room for the ends of `count` more values; the start of the first is there already.
 arrow::Result<uint8_t*> ValueSink::GrowOffsets(uint64_t count) {
   const uint64_t width = shape_.bytes();
-  if (width == 4 && values_size_ > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
+  if (width == 4 && values_.size() > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
     return InvalidInput(
         "the rows asked for hold more than 2 GiB in one string or binary column; read fewer rows at once");
   }
-  const bool first = offsets_ == nullptr;
-  ARROW_RETURN_NOT_OK(memory_->Grow(offsets_, (length_ + count + 1) * width, SaturatedProduct(expected_ + 1, width)));
-  if (first) std::memset(offsets_->mutable_data(), 0, width);
-  return offsets_->mutable_data() + (length_ + 1) * width;
+  const bool first = offsets_.is_null();
+  ARROW_RETURN_NOT_OK(offsets_.Resize((length_ + count + 1) * width, SaturatedProduct(expected_ + 1, width)));
+  if (first) std::memset(offsets_.data(), 0, width);
+  return offsets_.data() + (length_ + 1) * width;
 }
 
 // Ends the value that is open: its end is the start of the next.
 arrow::Status ValueSink::AppendOffset() {
   ARROW_ASSIGN_OR_RAISE(uint8_t* target, GrowOffsets(1));
   if (shape_.bits == 32) {
-    StoreAt<uint32_t>(target, static_cast<uint32_t>(values_size_));
+    StoreAt<uint32_t>(target, static_cast<uint32_t>(values_.size()));
   } else {
-    StoreAt<uint64_t>(target, values_size_);
+    StoreAt<uint64_t>(target, values_.size());
   }
   ++length_;
   return arrow::Status::OK();
@@ -181,21 +179,30 @@ arrow::Status ValueSink::AppendOffset() {
 
 arrow::Status ValueSink::AppendValue(Bytes value) {
   if (!value.empty()) {
-    ARROW_RETURN_NOT_OK(GrowBytes(*memory_, values_, values_size_ + value.size(), length_, expected_));
-    std::memcpy(values_->mutable_data() + values_size_, value.data(), value.size());
-    values_size_ += value.size();
+    ARROW_RETURN_NOT_OK(ReserveBytes(value.size()));
+    std::memcpy(values_.data() + values_.size(), value.data(), value.size());
+    values_.Add(value.size());
   }
   return AppendOffset();
 }
 
 arrow::Result<uint8_t*> ValueSink::BeginValue(uint64_t capacity) {
-  ARROW_RETURN_NOT_OK(GrowBytes(*memory_, values_, values_size_ + std::max<uint64_t>(capacity, 1), length_, expected_));
-  return values_->mutable_data() + values_size_;
+  ARROW_RETURN_NOT_OK(ReserveBytes(std::max<uint64_t>(capacity, 1)));
+  return values_.data() + values_.size();
 }
 
 arrow::Status ValueSink::CommitValue(uint64_t size) {
-  values_size_ += size;
+  values_.Add(size);
   return AppendOffset();
+}
+
+arrow::Result<ValueSink::Strings> ValueSink::AppendStrings(uint64_t count, uint64_t bytes) {
+  ARROW_RETURN_NOT_OK(ReserveBytes(SaturatedSum(bytes, kOverrun)));
+  const uint64_t begin = values_.size();
+  values_.Add(bytes);
+  ARROW_ASSIGN_OR_RAISE(uint8_t* ends, GrowOffsets(count));
+  length_ += count;
+  return Strings{values_.data() + begin, ends, begin};
 }
 
 template <typename Offset>
@@ -203,39 +210,25 @@ arrow::Status ValueSink::AppendValues(const uint8_t* offsets, uint64_t count, By
   if (count == 0) return arrow::Status::OK();
   const uint64_t begin = LoadElement<Offset>(offsets, 0);
   const uint64_t size = LoadElement<Offset>(offsets, count) - begin;
-  if (size > 0) {
-    ARROW_RETURN_NOT_OK(GrowBytes(*memory_, values_, values_size_ + size, length_, expected_));
-    std::memcpy(values_->mutable_data() + values_size_, bytes.data() + begin, size);
-  }
-  const uint64_t shift = values_size_ - begin;  // wraps around where begin is larger; the sum is right again
-  values_size_ += size;
-  ARROW_ASSIGN_OR_RAISE(uint8_t* target, GrowOffsets(count));
+  ARROW_ASSIGN_OR_RAISE(const Strings out, AppendStrings(count, size));
+  if (size > 0) std::memcpy(out.bytes, bytes.data() + begin, size);
+  const uint64_t shift = out.begin - begin;  // wraps around where begin is larger; the sum is right again
   if (shape_.bits == 32) {
     for (uint64_t i = 0; i < count; ++i) {
-      StoreAt<uint32_t>(target + i * 4, static_cast<uint32_t>(LoadElement<Offset>(offsets, i + 1) + shift));
+      StoreAt<uint32_t>(out.ends + i * 4, static_cast<uint32_t>(LoadElement<Offset>(offsets, i + 1) + shift));
     }
   } else {
-    for (uint64_t i = 0; i < count; ++i) StoreAt<uint64_t>(target + i * 8, LoadElement<Offset>(offsets, i + 1) + shift);
+    for (uint64_t i = 0; i < count; ++i)
+      StoreAt<uint64_t>(out.ends + i * 8, LoadElement<Offset>(offsets, i + 1) + shift);
   }
-  length_ += count;
   return arrow::Status::OK();
 }
 template arrow::Status ValueSink::AppendValues<uint32_t>(const uint8_t*, uint64_t, Bytes);
 template arrow::Status ValueSink::AppendValues<uint64_t>(const uint8_t*, uint64_t, Bytes);
 
 Bytes ValueSink::fixed_values() const {
-  if (shared_values_ != nullptr) return {shared_values_->data(), values_size_};
-  if (values_ == nullptr) return {};
-  return {values_->data(), values_size_};
-}
-
-uint64_t ValueSink::LoadOffset(uint64_t index) const {
-  return LoadUnsigned(offsets_->data() + index * shape_.bytes(), static_cast<unsigned>(shape_.bytes()));
-}
-
-Bytes ValueSink::variable_value(uint64_t index) const {
-  const uint64_t begin = LoadOffset(index);
-  return {values_ == nullptr ? nullptr : values_->data() + begin, LoadOffset(index + 1) - begin};
+  if (shared_values_ != nullptr) return {shared_values_->data(), static_cast<size_t>(shared_values_->size())};
+  return {values_.data(), values_.size()};
 }
 
 arrow::Result<std::shared_ptr<arrow::ArrayData>> ValueSink::Finish(const std::shared_ptr<arrow::DataType>& type) {
@@ -247,17 +240,13 @@ arrow::Result<std::shared_ptr<arrow::ArrayData>> ValueSink::Finish(const std::sh
   const BufferPtr validity = validity_.Finish();
   const auto nulls = static_cast<int64_t>(validity_.null_count());
   static const BufferPtr kNoBytes = std::make_shared<arrow::Buffer>(reinterpret_cast<const uint8_t*>(""), 0);
-  if (values_ != nullptr)
-    ARROW_RETURN_NOT_OK(values_->Resize(static_cast<int64_t>(values_size_), /*shrink_to_fit=*/false));
-  const BufferPtr values = shared_values_ != nullptr ? shared_values_
-                           : values_ != nullptr      ? BufferPtr(values_)
-                                                     : kNoBytes;
+  const BufferPtr values = shared_values_ != nullptr ? shared_values_ : values_.is_null() ? kNoBytes : values_.Finish();
   switch (shape_.kind) {
     case Kind::kFixed:
       return arrow::ArrayData::Make(type, length, {validity, shape_.bits == 1 ? bits_.Finish() : values}, nulls);
     case Kind::kVariable:
       if (length_ == 0) ARROW_RETURN_NOT_OK(GrowOffsets(0));
-      return arrow::ArrayData::Make(type, length, {validity, offsets_, values}, nulls);
+      return arrow::ArrayData::Make(type, length, {validity, offsets_.Finish(), values}, nulls);
     case Kind::kStruct: {
       std::vector<std::shared_ptr<arrow::ArrayData>> children;
       for (size_t i = 0; i < fields_.size(); ++i) {

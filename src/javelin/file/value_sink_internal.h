@@ -26,8 +26,12 @@ class ValueSink {
   uint64_t length() const { return length_; }
   ValiditySink& validity() { return validity_; }
 
+  // So many more values will come.
+  void Expect(uint64_t count);
   // kVariable: room for that many more bytes.
-  arrow::Status ReserveBytes(uint64_t bytes);
+  arrow::Status ReserveBytes(uint64_t bytes) {
+    return SaturatedSum(values_.size(), bytes) <= values_.capacity() ? arrow::Status::OK() : GrowBytes(bytes);
+  }
 
   // Any shape: values that nobody will look at (those of null rows): zeros, empty strings. Validity not included.
   arrow::Status AppendPlaceholders(uint64_t count);
@@ -40,6 +44,15 @@ class ValueSink {
   arrow::Status AppendShared(const BufferPtr& bytes, uint64_t count);
   // kVariable: one value, or `count` values between `count + 1` ascending offsets into `bytes` (checked by the caller).
   arrow::Status AppendValue(Bytes value);
+  // kVariable: `count` values of `bytes` bytes in all, of which the caller fills in the bytes, one after the other, and
+  // the end of each, at once. Behind the bytes kOverrun more may be written.
+  struct Strings {
+    uint8_t* bytes = nullptr;
+    uint8_t* ends = nullptr;  // of the width of the shape
+    uint64_t begin = 0;       // where the first value begins, as ends count
+  };
+  static constexpr uint64_t kOverrun = 16;
+  arrow::Result<Strings> AppendStrings(uint64_t count, uint64_t bytes);
   template <typename Offset>
   arrow::Status AppendValues(const uint8_t* offsets, uint64_t count, Bytes bytes);
   // kVariable: room for one value of at most `capacity` bytes; CommitValue tells how many were used.
@@ -56,7 +69,8 @@ class ValueSink {
 
   // What a variable or fixed sink holds so far.
   Bytes fixed_values() const;
-  Bytes variable_value(uint64_t index) const;
+  const uint8_t* offsets() const { return offsets_.data(); }
+  Bytes variable_bytes() const { return {values_.data(), values_.size()}; }
 
   // The array of everything appended. Corruption if validity and values differ in number. Call once.
   arrow::Result<std::shared_ptr<arrow::ArrayData>> Finish(const std::shared_ptr<arrow::DataType>& type);
@@ -64,22 +78,20 @@ class ValueSink {
  private:
   arrow::Status AppendStrided(const uint8_t* values, uint64_t stride, uint64_t count);
   arrow::Status AppendOffset();
+  arrow::Status GrowBytes(uint64_t bytes);
   arrow::Result<uint8_t*> GrowOffsets(uint64_t count);
   arrow::Status Unshare();
-  uint64_t LoadOffset(uint64_t index) const;
 
   ValueShape shape_;
-  SinkMemory* memory_;
   uint64_t expected_;
   uint64_t length_ = 0;
   ValiditySink validity_;
   BitSink bits_;                                    // booleans
-  std::shared_ptr<arrow::ResizableBuffer> values_;  // fixed values, or bytes of variable ones
+  SinkBuffer values_;                               // fixed values, or bytes of variable ones
   BufferPtr shared_values_;                         // instead of values_, see AppendShared
-  uint64_t values_size_ = 0;
-  std::shared_ptr<arrow::ResizableBuffer> offsets_;  // variable
-  std::unique_ptr<ValueSink> items_;                 // lists
-  std::vector<std::unique_ptr<ValueSink>> fields_;   // structs
+  SinkBuffer offsets_;                              // variable
+  std::unique_ptr<ValueSink> items_;                // lists
+  std::vector<std::unique_ptr<ValueSink>> fields_;  // structs
 };
 
 }  // namespace javelin::file
