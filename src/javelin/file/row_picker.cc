@@ -22,6 +22,15 @@ uint64_t Count(std::span<const uint16_t> levels, Matches matches) {
   return count;
 }
 
+// Behind those that are there; slices side by side are one.
+void Add(const Slice& slice, std::vector<Slice>& slices) {
+  if (!slices.empty() && slices.back().end() == slice.first) {
+    slices.back().count += slice.count;
+  } else {
+    slices.push_back(slice);
+  }
+}
+
 }  // namespace
 
 // The entry at which row `row` begins, or their end. Counts the rows that begin before it.
@@ -77,7 +86,7 @@ arrow::Result<RowPicker::Counts> RowPicker::Pick(std::span<const uint16_t> rep, 
     const uint64_t run_values = CountValues(run_def, end - at);
     if (wanted) {
       ARROW_RETURN_NOT_OK(Keep(rep.subspan(at, end - at), run_def, kept, value_levels));
-      if (values != nullptr && run_values > 0) values->push_back({counts.values, run_values});
+      if (values != nullptr && run_values > 0) Add({counts.values, run_values}, *values);
       counts.wanted += run_values;
     }
     counts.values += run_values;
