@@ -270,7 +270,8 @@ arrow::Result<PageReaderPtr> MakeEmptyStruct(const PageSpec& spec) {
   const std::vector<int> valid(spec.layers.size(), pb::ALL_VALID_ITEM);
   ARROW_ASSIGN_OR_RAISE(PageLayers layers, PageLayers::Make(valid, spec.layers));
   return std::make_shared<ConstantPage>(
-      Form{.layers = std::move(layers), .num_rows = spec.page.num_rows, .all_null = true, .is_empty_struct = true});
+      Form{.layers = std::move(layers), .num_rows = spec.page.num_rows, .all_null = true, .is_empty_struct = true},
+      spec.environment);
 }
 
 // Buffers: [repetition, definition]; of a plain column none, or they say nothing.
