@@ -35,6 +35,7 @@ class RowChanger {
     }
     table::Transaction transaction;
     transaction.operation = std::move(update_);
+    transaction.affected_rows = masks_.rows();
     auto committed = table::CommitTransaction(resources_, table_->location, &table_->loaded, std::move(transaction),
                                               {.max_retries = options_.max_commit_retries});
     // With an unknown outcome a manifest may refer to the files.

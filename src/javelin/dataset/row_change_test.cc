@@ -280,13 +280,22 @@ TEST_P(RowChanges, ProgressComesWithTheRows) {
 
 // ---- conflicts and failures leave no files behind ----
 
+TEST_P(RowChanges, RowsThatOthersMaskedInTheSameFragmentStayMasked) {
+  const auto stale = dataset_;
+  ASSERT_OK(Advance({}, {At(1, 4)}));
+  dataset_ = stale;
+  ASSERT_OK(Advance(MakeRows(100, 3), {At(1, 5), At(0, 2)}));
+  EXPECT_EQ(dataset_->version(), TableVersion(3));
+  EXPECT_EQ(world_.Rows(*dataset_), Both(Without(MakeRows(0, 30), {2, 14, 15}), MakeRows(100, 3)));
+}
+
 TEST_P(RowChanges, AConflictGoesToTheCaller) {
   ASSERT_OK(InstallMemWal());
   const auto stale = dataset_;
   ASSERT_OK(Advance({}, {At(1, 4)}, {{kShard, Generation(2)}}));
   const auto data = Files("data"), deletions = Files("_deletions");
   dataset_ = stale;
-  ExpectError(Change(MakeRows(100, 3), {At(1, 5)}).status(), ErrorKind::kRetryableConflict, "Update at version 3");
+  ExpectError(Change(MakeRows(100, 3), {At(1, 4), At(1, 5)}).status(), ErrorKind::kRetryableConflict, "fragment 1");
   ExpectError(Change(MakeRows(100, 3), {At(0, 5)}, {{kShard, Generation(3)}}).status(), ErrorKind::kRetryableConflict,
               "Update at version 3");
   ExpectError(Change(MakeRows(100, 3), {At(0, 5)}, {{kShard, Generation(2)}}).status(),

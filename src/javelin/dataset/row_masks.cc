@@ -29,7 +29,8 @@ arrow::Status RowMasks::Add(const table::Fragment& fragment, std::span<const Row
     ARROW_RETURN_NOT_OK(CheckLive(*table_, now, row));
     offsets.push_back(row.offset());
   }
-  const table::OffsetSet deleted = now.deleted().With(table::OffsetSet::FromUnsorted(std::move(offsets)));
+  const auto& gone = rows_[fragment.id] = table::OffsetSet::FromUnsorted(std::move(offsets));
+  const table::OffsetSet deleted = now.deleted().With(gone);
   if (deleted.size() == now.physical()) {
     removed_.push_back(fragment.id);
     return arrow::Status::OK();

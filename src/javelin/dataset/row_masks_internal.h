@@ -22,6 +22,8 @@ class RowMasks {
   // Fragments with a new deletion file, which holds the rows deleted before too / without any row left; ascending.
   const std::vector<table::Fragment>& updated() const { return updated_; }
   const std::vector<FragmentId>& removed() const { return removed_; }
+  // The rows taken out now, which lets a commit merge them with those that others take out meanwhile.
+  const table::RowsByFragment& rows() const { return rows_; }
 
   // Writes the deletion files in one batch.
   arrow::Status WriteFiles();
@@ -34,6 +36,7 @@ class RowMasks {
   const DatasetState* table_ = nullptr;
   std::vector<table::Fragment> updated_;
   std::vector<FragmentId> removed_;
+  table::RowsByFragment rows_;
   std::vector<PutRequest> files_;
   bool written_ = false;  // perhaps in part
 };

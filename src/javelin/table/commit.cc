@@ -2,9 +2,11 @@
 
 #include "javelin/base/error.h"
 #include "javelin/table/apply.h"
+#include "javelin/table/commit_files_internal.h"
 #include "javelin/table/conflicts.h"
 #include "javelin/table/feature_flags.h"
 #include "javelin/table/manifest_codec.h"
+#include "javelin/table/row_rebase.h"
 
 namespace javelin::table {
 
@@ -23,13 +25,34 @@ class Committer {
         table_(table),
         read_(read),
         transaction_(std::move(transaction)),
-        options_(options) {
+        options_(options),
+        masks_(runtime_, table_) {
     if (read_ != nullptr) head_ = *read_;
     transaction_.read_version = read_ == nullptr ? TableVersion() : read_->manifest->version;
     if (transaction_.uuid.empty()) transaction_.uuid = RandomUuid().ToString();
   }
 
+  // Instead of an empty table, what is created takes over this version.
+  void CloneFrom(const LoadedManifest& source) {
+    source_ = source;
+    transaction_.read_version = first_version_ = source.manifest->version;
+  }
+
   arrow::Result<LoadedManifest> Run() {
+    if (std::holds_alternative<Restore>(transaction_.operation)) {
+      ARROW_ASSIGN_OR_RAISE(source_, LoadVersion(table_, std::get<Restore>(transaction_.operation).version));
+    }
+    auto committed = RunLoop();
+    if (committed.ok()) {
+      masks_.DiscardReplaced();
+    } else if (!HasKind(committed.status(), ErrorKind::kOutcomeUnknown)) {
+      masks_.DiscardWritten();
+    }
+    return committed;
+  }
+
+ private:
+  arrow::Result<LoadedManifest> RunLoop() {
     int lost_races = 0, lost_answers = 0;
     const TimePoint started = runtime_.Now();
     Duration unit{};
@@ -49,7 +72,6 @@ class Committer {
     }
   }
 
- private:
   // OK without `committed_`: somebody else took the version, go again. With `maybe_published_`, whatever it returns:
   // the manifest of that version may be ours, which the next attempt finds out by reading.
   arrow::Status Attempt() {
@@ -57,10 +79,15 @@ class Committer {
     if (committed_) return arrow::Status::OK();
     ARROW_RETURN_NOT_OK(runtime_.SyncPoint("commit.at_head"));
     if (head_) ARROW_RETURN_NOT_OK(CheckWritable(*head_->manifest));
+    if (read_ != nullptr)
+      ARROW_RETURN_NOT_OK(RebaseMasks(transaction_, *read_->manifest, *head_->manifest, masks_, merged_));
     const ApplyContext context{.head = head_ ? head_->manifest.get() : nullptr,
                                .read = read_ != nullptr ? read_->manifest.get() : nullptr,
                                .now_ns = runtime_.WallTime().count(),
-                               .system_index_uuid = RandomUuid()};
+                               .system_index_uuid = RandomUuid(),
+                               .source = source_ ? source_->manifest.get() : nullptr,
+                               .merged = &merged_,
+                               .new_table_has_row_ids = options_.row_ids_of_new_table};
     ARROW_ASSIGN_OR_RAISE(Manifest next, ApplyTransaction(transaction_, context));
     ARROW_ASSIGN_OR_RAISE(std::string encoded, EncodeTransaction(transaction_));
     ARROW_ASSIGN_OR_RAISE(const BufferPtr file, EncodeManifestFile(next, encoded));
@@ -147,14 +174,14 @@ class Committer {
     const arrow::Status exists =
         AlreadyExists("dataset at '{}' already exists (version {})", table_.uri, latest.version);
     if (!taken_) return exists;
-    auto first = LoadVersion(table_, {TableVersion(1), latest.scheme});
+    auto first = LoadVersion(table_, {first_version_, latest.scheme});
     if (HasKind(first.status(), ErrorKind::kNotFound)) return maybe_published_ ? first.status() : exists;
     ARROW_RETURN_NOT_OK(first.status());
     ARROW_ASSIGN_OR_RAISE(const Transaction other, LoadTransaction(table_, *first));
     maybe_published_ = false;
     if (other.uuid != transaction_.uuid) return exists;
     committed_ = *std::move(first);
-    WriteVersionHint(table_, TableVersion(1));
+    WriteVersionHint(table_, first_version_);
     return arrow::Status::OK();
   }
 
@@ -201,6 +228,10 @@ class Committer {
   const LoadedManifest* read_;
   Transaction transaction_;
   const CommitOptions options_;
+  std::optional<LoadedManifest> source_;  // what a restore or clone brings
+  TableVersion first_version_ = TableVersion(1);  // of a table that is created
+  MergedMasks merged_;
+  CommitDeletionFiles masks_;
   std::optional<LoadedManifest> head_;  // newest version that our transaction has been checked against
   std::optional<TableVersion> taken_;   // version that our last manifest was meant for
   bool maybe_published_ = false;        // its answer was lost
@@ -219,6 +250,53 @@ arrow::Result<LoadedManifest> CommitTransaction(const Resources& resources, cons
       return NotSupported("a commit on the detached version {} of '{}'", read->manifest->version, table.uri);
   }
   return Committer(resources, table, read, std::move(transaction), options).Run();
+}
+
+arrow::Result<LoadedManifest> CommitClone(const Resources& resources, const StoreLocation& target,
+                                          const LoadedManifest& source, Clone clone) {
+  if (IsDetached(source.manifest->version))
+    return NotSupported("a clone of the detached version {}", source.manifest->version);
+  clone.ref_version = source.manifest->version;
+  Transaction transaction;
+  transaction.operation = std::move(clone);
+  Committer committer(resources, target, nullptr, std::move(transaction), {});
+  committer.CloneFrom(source);
+  return committer.Run();
+}
+
+arrow::Result<LoadedManifest> CommitDetached(const Resources& resources, const StoreLocation& table,
+                                             const LoadedManifest& read, Transaction transaction) {
+  constexpr uint64_t kDetachedBit = uint64_t{1} << 63;
+  ARROW_RETURN_NOT_OK(CheckWritable(*read.manifest));
+  if (IsDetached(read.manifest->version))
+    return NotSupported("a commit on the detached version {} of '{}'", read.manifest->version, table.uri);
+  if (std::holds_alternative<Restore>(transaction.operation)) return NotSupported("a detached restore");
+  Runtime& runtime = *resources.runtime;
+  transaction.read_version = read.manifest->version;
+  const uint64_t high = runtime.Random();
+  if (transaction.uuid.empty()) transaction.uuid = Uuid::Random(high, runtime.Random()).ToString();
+  const ApplyContext context{.head = read.manifest.get(),
+                             .read = read.manifest.get(),
+                             .now_ns = runtime.WallTime().count(),
+                             .system_index_uuid = Uuid::Random(runtime.Random(), high)};
+  ARROW_ASSIGN_OR_RAISE(Manifest next, ApplyTransaction(transaction, context));
+  next.version = TableVersion(runtime.Random() | kDetachedBit);
+  ARROW_ASSIGN_OR_RAISE(std::string encoded, EncodeTransaction(transaction));
+  ARROW_ASSIGN_OR_RAISE(const BufferPtr file, EncodeManifestFile(next, encoded));
+  ARROW_RETURN_NOT_OK(table.store->Put(TableKey(table, fmt::format("_transactions/{}", TransactionFileName(transaction))),
+                                       arrow::Buffer::FromString(encoded)));
+  const std::string key = TableKey(table, fmt::format("_versions/d{}.manifest", next.version.value()));
+  const arrow::Status written = table.store->PutIfAbsent(key, file);
+  if (written.ok())
+    return LoadedManifest{std::make_shared<const Manifest>(std::move(next)), NamingScheme::kV2, std::move(encoded), {}};
+  // Nobody else takes a random number: what is there is ours.
+  auto loaded = LoadVersion(table, next.version);
+  if (loaded.ok() && loaded->transaction == encoded) return loaded;
+  if (HasKind(loaded.status(), ErrorKind::kNotFound) && HasKind(written, ErrorKind::kInvalidInput)) return written;
+  return MakeError(ErrorKind::kOutcomeUnknown,
+                   fmt::format("the answer to writing the detached version {} of '{}' was lost: {}", next.version,
+                               table.uri, written.message()),
+                   {{"version", fmt::format("{}", next.version)}, {"transaction", transaction.uuid}});
 }
 
 }  // namespace javelin::table

@@ -221,9 +221,180 @@ TEST(Conflicts, AnUpdateThatOnlyRecordsProgressMeetsNoRows) {
 }
 
 TEST(Conflicts, OperationsThatWeDoNotCommit) {
-  Transaction ours, other;
-  ours.operation = Restore{};
-  ExpectError(Rebase(ours, other, TableVersion(3)), ErrorKind::kNotSupported, "Restore");
+  for (const Operation& operation : std::vector<Operation>{Clone{}, DataOverlay{}, UnknownOperation{}}) {
+    Transaction ours, other;
+    ours.operation = operation;
+    ExpectError(Rebase(ours, other, TableVersion(3)), ErrorKind::kNotSupported, std::string(NameOf(operation)));
+  }
+}
+
+// ---- the operations that change tables, each against each ----
+
+UpdateConfig OnSchema() {
+  UpdateConfig config;
+  config.schema_metadata = MapUpdate{{{"a", "1"}}, false};
+  return config;
+}
+UpdateConfig OnField(int32_t field) {
+  UpdateConfig config;
+  config.field_metadata[FieldId(field)] = MapUpdate{{{"a", "1"}}, false};
+  return config;
+}
+UpdateConfig OnTable(std::string key) {
+  UpdateConfig config;
+  config.table_metadata = MapUpdate{{{std::move(key), "1"}}, false};
+  return config;
+}
+Project Keeping(std::vector<int32_t> fields) {
+  std::vector<file::Field> columns;
+  for (int32_t id : fields) {
+    file::Field& field = columns.emplace_back();
+    field.id = FieldId(id);
+    field.name = fmt::format("c{}", id);
+    field.type = arrow::int64();
+  }
+  return {file::Schema(columns, {}), true};
+}
+const Update kRows{{}, {WithId(0)}, {WithId(0)}, {}, {}, false};
+const UpdateMemWalState kState{{kProgress}};
+
+struct Other {
+  std::string what;
+  Operation other;
+  // Verdict for ours = Delete in fragment 0, Rewrite of fragments {0, 1}, Merge, Project, Restore, ReserveFragments,
+  // UpdateConfig of key "k", of schema metadata, DataReplacement of field 2 in fragment 0, UpdateMemWalState of the
+  // shard, UpdateBases.
+  std::string verdicts;
+};
+
+TEST(Conflicts, EveryPairOfTheOthers) {
+  Project strict = Keeping({2});
+  strict.preserves_nullability = false;
+  const std::vector<std::pair<std::string, Operation>> ours = {{"Delete", Delete{{WithId(0)}, {}, ""}},
+                                                               {"Rewrite", Rewriting({0, 1})},
+                                                               {"Merge", Merging(true)},
+                                                               {"Project", strict},
+                                                               {"Restore", Restore{TableVersion(1)}},
+                                                               {"ReserveFragments", ReserveFragments{1}},
+                                                               {"UpdateConfig", Config({"k"})},
+                                                               {"UpdateConfig of the schema", OnSchema()},
+                                                               {"DataReplacement", Replacing(0, 2)},
+                                                               {"UpdateMemWalState", kState},
+                                                               {"UpdateBases", UpdateBases{{{1, "n", true, "/p"}}}}};
+  const std::vector<Other> others = {
+      {"append", Append{{WithId(0)}}, "..rr.....X."},
+      {"overwrite", Overwrite{}, "XXXX.X.XXX."},
+      {"overwrite that sets the key", WithConfig({{"k", "1"}}), "XXXX.XXXXX."},
+      {"an index over fragment 0", CreateIndex{{Index("i", {1}, {{0}})}, {}}, ".r........."},
+      {"an index over fragment 5", CreateIndex{{Index("i", {1}, {{5}})}, {}}, "..........."},
+      {"an index on the replaced field", CreateIndex{{Index("i", {2}, {{5}})}, {}}, "........r.."},
+      {"MemWAL installed", CreateIndex{{kMemWal}, {}}, "..r........"},
+      {"delete in fragment 0", Delete{{WithId(0)}, {}, ""}, "rrr......X."},
+      {"delete of fragment 0", Delete{{}, {FragmentId(0)}, ""}, "rrr.....XX."},
+      {"delete elsewhere", Delete{{WithId(5)}, {}, ""}, "..r......X."},
+      {"update of rows of fragment 0", kRows, "rrrr....r.."},
+      {"update that removes fragment 0", Update{{FragmentId(0)}, {}, {WithId(0)}, {}, {}}, "rrrr....X.."},
+      {"update elsewhere", Update{{FragmentId(5)}, {}, {WithId(0)}, {}, {}}, "..rr......."},
+      {"update with the same progress", Progress({kProgress}), "..rr.....X."},
+      {"update with less progress", Progress({{kProgress.shard_id, Generation(2)}}), "..rr.....r."},
+      {"rewrite of fragment 0", Rewriting({0}), "rrr.....r.."},
+      {"rewrite elsewhere", Rewriting({5}), "..r........"},
+      {"merge", Merging(true), "rrrr...rrX."},
+      {"project that keeps the field", Keeping({2}), "..Xr.....X."},
+      {"project that drops the field", Keeping({1}), "..Xr....XX."},
+      {"restore", Restore{}, "XXXX.X.XXX."},
+      {"reserve fragments", ReserveFragments{1}, "..........."},
+      {"update of that key", Config({"k"}), "......X...."},
+      {"update of another key", Config({"l"}), "..........."},
+      {"update of table metadata", OnTable("k"), "..........."},
+      {"update of schema metadata", OnSchema(), "..r.X..X..."},
+      {"update of field metadata", OnField(1), "..rrX......"},
+      {"replacement of that field", Replacing(0, 2), "rrrr....rX."},
+      {"replacement of another field", Replacing(0, 1), "rrrr.....X."},
+      {"replacement elsewhere", Replacing(5, 2), "..rr.....X."},
+      {"the same progress", kState, "X.XXX...XX."},
+      {"less progress", UpdateMemWalState{{{kProgress.shard_id, Generation(2)}}}, "X.XXX...Xr."},
+      {"progress of another shard", UpdateMemWalState{{{Uuid::Random(5, 5), Generation(9)}}}, "X.XXX...X.."},
+      {"clone", Clone{}, "XXXXXXXXXXX"},
+      {"bases of the same id", UpdateBases{{{1, "m", true, "/q"}}}, "..........X"},
+      {"bases of the same name", UpdateBases{{{2, "n", true, "/q"}}}, "..........X"},
+      {"bases of the same path", UpdateBases{{{2, "m", true, "/p"}}}, "..........X"},
+      {"other bases", UpdateBases{{{2, "m", true, "/q"}}}, "..........."},
+      {"overlay of fragment 0", DataOverlay{{FragmentId(0)}}, "rrr.....r.."},
+      {"unknown operation", UnknownOperation{116}, "XXXXXXXXXXX"},
+  };
+  std::set<size_t> seen;
+  for (const Other& row : others) {
+    seen.insert(row.other.index());
+    for (size_t i = 0; i < ours.size(); ++i)
+      EXPECT_EQ(Verdict(ours[i].second, row.other), row.verdicts[i]) << ours[i].first << " after " << row.what;
+  }
+  EXPECT_EQ(seen.size(), std::variant_size_v<Operation>) << "an operation is missing in the table";
+}
+
+TEST(Conflicts, ConfigurationOfTheSameThing) {
+  EXPECT_EQ(Verdict(OnTable("a"), OnTable("a")), 'X');
+  EXPECT_EQ(Verdict(OnTable("a"), OnTable("b")), '.');
+  EXPECT_EQ(Verdict(OnTable("a"), Config({"a"})), '.');
+  EXPECT_EQ(Verdict(OnField(1), OnField(1)), 'X');
+  EXPECT_EQ(Verdict(OnField(1), OnField(2)), '.');
+  EXPECT_EQ(Verdict(Config({"a"}), Config({}, /*replaces=*/true)), 'X');
+  EXPECT_EQ(Verdict(Config({}, /*replaces=*/true), Config({"a"})), 'X');
+  EXPECT_EQ(Verdict(Config({}), Config({"a"})), '.');
+}
+
+// Ours says which rows it masks.
+char VerdictOfRows(Operation ours, const Operation& other) {
+  Transaction transaction, committed;
+  transaction.operation = std::move(ours);
+  transaction.affected_rows = RowsByFragment{{FragmentId(0), OffsetSet::FromUnsorted({3})}};
+  committed.operation = other;
+  const arrow::Status status = Rebase(transaction, committed, TableVersion(7));
+  return status.ok() ? '.' : KindOf(status) == ErrorKind::kRetryableConflict ? 'r' : '?';
+}
+
+TEST(Conflicts, MasksOfOneFragmentAreMergedLaterIfOursAreKnown) {
+  const Delete deletion{{WithId(0)}, {}, ""};
+  Fragment other_files = WithId(0);
+  other_files.files.push_back({"new.lance", {5}, {0}, {2, 2}, 1, std::nullopt});
+  for (const Operation& ours : std::vector<Operation>{deletion, kRows}) {
+    EXPECT_EQ(VerdictOfRows(ours, deletion), '.');
+    EXPECT_EQ(VerdictOfRows(ours, kRows), '.');
+    EXPECT_EQ(VerdictOfRows(ours, Delete{{}, {FragmentId(0)}, ""}), 'r') << "it is gone";
+    EXPECT_EQ(VerdictOfRows(ours, Delete{{other_files}, {}, ""}), 'r') << "its files changed";
+    EXPECT_EQ(VerdictOfRows(ours, Columns({0}, {1})), 'r');
+    EXPECT_EQ(VerdictOfRows(ours, Rewriting({0})), 'r');
+  }
+  EXPECT_EQ(VerdictOfRows(Delete{{WithId(1)}, {}, ""}, Delete{{WithId(1)}, {}, ""}), 'r') << "our rows of it are unknown";
+  EXPECT_EQ(VerdictOfRows(Delete{{}, {FragmentId(0)}, ""}, deletion), 'r') << "ours removes it";
+  EXPECT_EQ(VerdictOfRows(Columns({0}, {1}), deletion), 'r');
+}
+
+TEST(Conflicts, InsertedKeys) {
+  const auto keys = [](std::vector<uint64_t> hashes, bool with_rows = true) {
+    Update update;
+    if (with_rows) update.new_fragments = {WithId(0)};
+    update.inserted_keys = KeyFilter{{FieldId(0)}, KeyFilter::Exact{std::move(hashes)}};
+    return update;
+  };
+  Update plain;
+  plain.new_fragments = {WithId(0)};
+  EXPECT_EQ(Verdict(keys({1}), keys({1, 2})), 'r');
+  EXPECT_EQ(Verdict(keys({1}), keys({2})), '.');
+  EXPECT_EQ(Verdict(keys({1}), plain), 'r');
+  EXPECT_EQ(Verdict(keys({1}), Update{}), '.') << "without new rows nothing was inserted";
+  EXPECT_EQ(Verdict(keys({1}), Append{{WithId(0)}}), 'r');
+  EXPECT_EQ(Verdict(plain, keys({1})), 'r');
+  EXPECT_EQ(Verdict(plain, plain), '.');
+}
+
+TEST(Conflicts, RewritesThatKeepIndicesByTranslation) {
+  Rewrite ours = Rewriting({0, 1});
+  ours.fragment_reuse = Index(std::string(kFragmentReuseIndexName));
+  EXPECT_EQ(Verdict(ours, CreateIndex{{Index("i", {1}, {{0, 1, 2}})}, {}}), '.') << "translated";
+  EXPECT_EQ(Verdict(ours, CreateIndex{{Index("i", {1}, {{0}})}, {}}), 'r') << "covers the group in part";
+  EXPECT_EQ(Verdict(ours, CreateIndex{{*ours.fragment_reuse}, {}}), 'r');
+  EXPECT_EQ(Verdict(ours, Rewriting({5})), 'r') << "its transaction does not say whether it brought one";
 }
 
 }  // namespace

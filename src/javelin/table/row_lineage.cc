@@ -1,6 +1,7 @@
 #include "javelin/table/row_lineage.h"
 
 #include "javelin/base/error.h"
+#include "javelin/table/row_lineage_internal.h"
 #include "javelin/table/wire_internal.h"
 
 namespace javelin::table {
@@ -319,6 +320,51 @@ arrow::Result<std::string> CompleteLineage(std::string_view of_transaction, uint
   lineage.set_inline_row_ids(Serialize(ids));
   lineage.set_inline_created_at_versions(Serialize(created));
   lineage.set_inline_last_updated_at_versions(Serialize(updated));
+  return Serialize(lineage);
+}
+
+namespace {
+
+// Appends rows [first, end), of which those in `updated` have the new version and the others the old one.
+void AppendUpdated(uint64_t first, uint64_t end, uint64_t old_version, const OffsetSet& updated, uint64_t new_version,
+                   wire::RowDatasetVersionSequence* versions) {
+  uint64_t done = first;
+  for (const OffsetSet::Run& run : updated.runs()) {
+    const uint64_t start = std::max<uint64_t>(run.first, done), stop = std::min<uint64_t>(uint64_t{run.last} + 1, end);
+    if (start >= stop) continue;
+    AppendRun(start - done, old_version, versions);
+    AppendRun(stop - start, new_version, versions);
+    done = stop;
+  }
+  AppendRun(end - done, old_version, versions);
+}
+
+}  // namespace
+
+arrow::Result<std::string> LineageOfUpdatedRows(const Fragment& fragment, const OffsetSet* updated,
+                                                TableVersion version) {
+  ARROW_ASSIGN_OR_RAISE(wire::DataFragment lineage, ParseLineage(fragment));
+  wire::RowDatasetVersionSequence versions;
+  if (updated == nullptr) {
+    AppendRun(fragment.physical_rows, version.value(), &versions);
+  } else if (lineage.has_last_updated_at_in_column()) {
+    return NotSupported("an update of some rows of fragment {}, whose versions of last update lie in a data file",
+                        fragment.id);
+  } else {
+    wire::RowDatasetVersionSequence old;
+    ARROW_RETURN_NOT_OK(Parse(lineage.inline_last_updated_at_versions(), old, "versions of last update"));
+    uint64_t done = 0, last = 1;
+    for (const auto& run : old.runs()) {
+      RowIdDecoder span;
+      ARROW_RETURN_NOT_OK(span.Add(run.span()));
+      const uint64_t end = std::min(fragment.physical_rows, done + span.Finish().size());
+      AppendUpdated(done, end, run.version(), *updated, version.value(), &versions);
+      done = end;
+      last = run.version();
+    }
+    AppendUpdated(done, fragment.physical_rows, last, *updated, version.value(), &versions);
+  }
+  lineage.set_inline_last_updated_at_versions(Serialize(versions));
   return Serialize(lineage);
 }
 
