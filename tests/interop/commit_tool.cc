@@ -55,6 +55,15 @@ arrow::Result<table::Transaction> Recorded(const std::string& path, const StoreL
   return transaction;
 }
 
+// Ids that were free where the rewrite was recorded may be taken here; these were reserved for it.
+void Renumber(uint64_t first_id, table::Operation& operation) {
+  auto* rewrite = std::get_if<table::Rewrite>(&operation);
+  if (rewrite == nullptr) return;
+  for (table::Rewrite::Group& group : rewrite->groups) {
+    for (table::Fragment& fragment : group.new_fragments) fragment.id = FragmentId(first_id++);
+  }
+}
+
 arrow::Status Run(const std::vector<std::string>& arguments) {
   if (arguments.size() < 3) return InvalidInput("commit_tool URI VERSION TRANSACTION...");
   const Resources resources = MakeResources(MakeThreadRuntime());
@@ -62,11 +71,15 @@ arrow::Status Run(const std::vector<std::string>& arguments) {
   ARROW_ASSIGN_OR_RAISE(const StoreLocation location, stores.Resolve(arguments[0]));
   ARROW_ASSIGN_OR_RAISE(const table::LoadedManifest read,
                         table::LoadVersion(location, TableVersion(std::stoull(arguments[1]))));
-  uint64_t version = 0;
+  uint64_t version = 0, reserved = 0;
   for (size_t i = 2; i < arguments.size(); ++i) {
     ARROW_ASSIGN_OR_RAISE(table::Transaction transaction, Recorded(arguments[i], location, *read.manifest));
+    Renumber(reserved, transaction.operation);
+    const auto* reserve = std::get_if<table::ReserveFragments>(&transaction.operation);
+    const uint64_t count = reserve == nullptr ? 0 : reserve->num_fragments;
     ARROW_ASSIGN_OR_RAISE(const table::LoadedManifest made,
                           table::CommitTransaction(resources, location, &read, std::move(transaction)));
+    if (count > 0) reserved = *made.manifest->max_fragment_id + uint64_t{1} - count;
     version = made.manifest->version.value();
   }
   std::cout << json{{"version", version}}.dump() << "\n";
