@@ -219,18 +219,32 @@ def test_the_peer_derives_catch_up_behind_our_progress_and_we_behind_its(ours, t
 # ---- stale handles ----
 
 
-@pytest.mark.parametrize("between", [deletes_few, updates_rows, compacts], ids=lambda change: change.__name__)
-def test_we_give_way_to_the_peer_on_common_fragments(ours, theirs, between):
+@pytest.mark.parametrize(("between", "row"), [(deletes_few, 11), (updates_rows, 15), (compacts, 16)],
+                         ids=["deletes_few", "updates_rows", "compacts"])
+def test_we_give_way_to_the_peer_on_common_rows(ours, theirs, between, row):
     theirs.write(rows(0, 50), max_rows_per_file=20)
     at = places(ours)
     between(theirs)
     expected = check_same(ours, theirs)
     with pytest.raises(Failure) as refused:
-        ours.write("change", rows(100, 2), "--version", 1, "--mask", at[16])
+        ours.write("change", rows(100, 2), "--version", 1, "--mask", at[row])
     assert refused.value.kind == "RetryableConflict"
     assert plain(check_same(ours, theirs)) == plain(expected)
     change(ours, rows(100, 2), [16])
     assert check_same(ours, theirs)["id"].to_pylist()[-2:] == [100, 101]
+
+
+@pytest.mark.parametrize("between", [deletes_few, updates_rows], ids=lambda change: change.__name__)
+def test_we_pass_the_peer_on_other_rows_of_a_fragment(ours, theirs, between):
+    theirs.write(rows(0, 50), max_rows_per_file=20)
+    at = places(ours)
+    between(theirs)
+    expected = {row["id"]: row for row in check_same(ours, theirs).to_pylist()}
+    ours.write("change", rows(100, 2), "--version", 1, "--mask", at[16])
+    del expected[16]
+    found = {row["id"]: row for row in check_same(ours, theirs).to_pylist()}
+    assert {key: row for key, row in found.items() if key < 100} == expected
+    assert sorted(found)[-2:] == [100, 101]
 
 
 def test_we_pass_the_peer_on_other_fragments(ours, theirs):
