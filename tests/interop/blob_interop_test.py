@@ -457,3 +457,55 @@ def test_shards_of_blob_tables_are_refused(tmp_path):
         dataset = javelin.write_dataset(table, str(tmp_path / version), data_storage_version=version)
         with pytest.raises(javelin.errors.NotSupported, match="'b'"):
             dataset.initialize_mem_wal(unsharded=True)
+
+
+INSIDE = """
+import glob
+plain = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+values = [b"abc", None, b"", b"x" * 100_000, b"y" * 300] * 40
+
+def inside(kind, version):
+    "A table with the values as blobs inside structs or lists, and rows that are null or empty around them."
+    if version == "v2":
+        blobs, field = lance.blob_array(values), lance.blob_field("b")
+    else:
+        blobs, field = pa.array(values, pa.large_binary()), plain
+    if kind == "struct":
+        rows = pa.StructArray.from_arrays([pa.array(range(200), pa.int16()), blobs], fields=[pa.field("x", pa.int16()), field],
+                                          mask=None if version == "2.0" else pa.array([i % 7 == 0 for i in range(200)]))
+    else:
+        ends = [i // 2 * 2 for i in range(101)]
+        storage = blobs.storage if isinstance(blobs, pa.ExtensionArray) else blobs
+        rows = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), storage, type=pa.list_(pa.field("item", storage.type, metadata=plain.metadata)),
+                                        mask=pa.array([i % 4 == 2 for i in range(100)]))
+    schema = pa.schema([pa.field("id", pa.int64()), pa.field("c", rows.type)])
+    if kind == "struct":
+        schema = pa.schema([pa.field("id", pa.int64()), pa.field("c", pa.struct([pa.field("x", pa.int16()), field]))])
+    return pa.table([pa.array(range(len(rows))), rows], schema=schema)
+
+def write_inside(uri, kind, version):
+    lance.write_dataset(inside(kind, version), uri, data_storage_version="2.2" if version == "v2" else version)
+    return glob.glob(uri + "/data/*.lance")[0]
+"""
+
+
+@pytest.mark.parametrize("kind, version", [("struct", "2.0"), ("struct", "2.1"), ("struct", "2.2"), ("struct", "v2"), ("list", "2.0"), ("list", "2.2")])
+def test_places_of_blobs_inside_structs_and_lists(peer, tmp_path, kind, version):
+    peer.run(INSIDE)
+    path = peer.value("write_inside(uri, kind, version)", uri=str(tmp_path / "t"), kind=kind, version=version)
+    theirs = peer.value("lance.dataset(uri).to_table().to_pylist()", uri=str(tmp_path / "t"))
+    tool, out = built_tool("file_tool"), str(tmp_path / "out.arrow")
+    subprocess.run([tool, "read", path, out], check=True)
+    with pa.OSFile(out, "rb") as source:
+        assert pa.ipc.open_file(source).read_all().to_pylist() == theirs
+    rows = [len(theirs) - 1, 3, 0, 50, 3]
+    subprocess.run([tool, "read", path, out, "--rows", ",".join(map(str, rows))], check=True)
+    with pa.OSFile(out, "rb") as source:
+        assert pa.ipc.open_file(source).read_all().to_pylist() == [theirs[row] for row in rows]
+
+
+def test_lists_of_blobs_that_the_peer_cannot_read(peer, tmp_path):
+    peer.run(INSIDE)
+    path = peer.value("write_inside(uri, 'list', '2.1')", uri=str(tmp_path / "t"))
+    done = subprocess.run([built_tool("file_tool"), "read", path, str(tmp_path / "out.arrow")], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "NotSupported" in done.stderr and "blobs in lists" in done.stderr, done.stderr

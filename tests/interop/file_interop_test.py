@@ -170,23 +170,43 @@ def expect_equal(actual, expected, what):
         assert same(got, want), (what, name, got.slice(0, 5), want.slice(0, 5))
 
 
-def has_dictionary(kind):
-    return pa.types.is_dictionary(kind) or any(has_dictionary(kind.field(i).type) for i in range(kind.num_fields))
-
-
 def same(got, want):
-    if got.equals(want):
-        return True
-    if has_dictionary(want.type):  # may hold its values in another order
-        return got.to_pylist() == want.to_pylist()
-    if pa.types.is_fixed_size_list(want.type) and len(got) == len(want):
-        return got.is_valid().equals(want.is_valid()) and same(got.flatten(), want.flatten())
-    if pa.types.is_floating(want.type) and len(got) == len(want):
-        integer = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[want.type.bit_width]
+    """Bit for bit, so that -0.0 is not 0.0 and NaN is itself; what lies under a null does not count."""
+    kind = want.type
+    if len(got) != len(want) or not got.is_valid().equals(want.is_valid()):
+        return False
+    if pa.types.is_floating(kind):
+        integer = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
         return got.view(integer).equals(want.view(integer))
-    if "dictionary" in str(want.type):  # which may hold its values in another order
-        return got.to_pylist() == want.to_pylist()
-    return False
+    if pa.types.is_dictionary(kind):  # which may hold its values in another order
+        return same(got.dictionary_decode(), want.dictionary_decode())
+    if pa.types.is_fixed_size_list(kind):
+        return same(got.flatten(), want.flatten())
+    if pa.types.is_map(kind):
+        entries = pa.list_(pa.struct([kind.key_field, kind.item_field]))
+        return same(got.cast(entries), want.cast(entries))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        sizes = [np.diff(np.asarray(array.offsets))[np.asarray(array.is_valid())] for array in (got, want)]
+        return np.array_equal(*sizes) and same(got.flatten(), want.flatten())
+    if pa.types.is_struct(kind) and len(want) > 0:
+        return all(same(*children) for children in zip(got.flatten(), want.flatten()))
+    return got.equals(want)
+
+
+def test_what_is_not_the_same():
+    """Of the comparison that all these tests rest on."""
+    zero, minus = pa.array([0.0, None]), pa.array([-0.0, None])
+    around = [lambda array: array, lambda array: pa.StructArray.from_arrays([array], ["x"]), lambda array: pa.ListArray.from_arrays([0, 1, 2], array),
+              lambda array: pa.FixedSizeListArray.from_arrays(array, 2), lambda array: pa.MapArray.from_arrays([0, 2], pa.array([1, 2]), array),
+              lambda array: pa.DictionaryArray.from_arrays(pa.array([0, None], pa.int8()), array.slice(0, 1))]
+    for wrap in around:
+        for kind in [pa.float64(), pa.float32(), pa.float16()]:
+            left, right = wrap(zero.cast(kind)), wrap(minus.cast(kind))
+            assert same(left, wrap(zero.cast(kind))) and not same(left, right), left.type
+    assert same(pa.array([[1], None]), pa.array([[1], None])) and not same(pa.array([[1], []]), pa.array([[1], None]))
+    assert not same(pa.array([[1, 2], [3]]), pa.array([[1], [2, 3]]))
+    hidden = pa.Array.from_buffers(pa.int8(), 2, [pa.py_buffer(b"\x01"), pa.py_buffer(b"\x05\x07")])
+    assert same(hidden, pa.array([5, None], pa.int8()))
 
 
 def some_rows(seed, length):
@@ -254,6 +274,8 @@ def default_columns():
         "constant_with_nulls": (pa.array([None if i % 5 == 0 else "same" for i in range(n)]), "constantLayout"),
         "all_null": (pa.nulls(n, pa.int32()), "constantLayout"),
         "vector": (pa.array([[float(i), 1.0, None] for i in range(n)], pa.list_(pa.float32(), 3)), "hasValidity"),
+        # 1,500 numbers of 40 bits, packed in a block of the dictionary.
+        "dictionary_packed": (pa.array([i * 7919 % 1500 * 700_000_001 for i in range(n)], pa.int64()), "dictionary"),
         "wide_vector": (pa.array([[float(i)] * 128 if i % 9 else None for i in range(n)], pa.list_(pa.float32(), 128)), "fullZipLayout"),
         "null_items": (pa.array([[None] * 80 for _ in range(n)], pa.list_(pa.float32(), 80)), "constant"),
     }
@@ -300,11 +322,17 @@ def test_compression_on_request(tool, tmp_path, version):
     assert all("ok" in answer for answer in answers), answers
     for name, table in tables.items():
         check_we_read(tool, tmp_path, tmp_path / f"{name}.lance", table)
-    text = {scheme: ours(tool, "inspect", tmp_path / f"{scheme}-on.lance") for scheme in ["zstd", "lz4", "none", "fsst"]}
+    text = {name: ours(tool, "inspect", tmp_path / f"{name}.lance") for name in tables}
     if version == "2.0":
-        assert all(f'"scheme": "{scheme}"' in text[scheme] for scheme in ["zstd", "lz4", "none"]) and "symbolTable" in text["fsst"]
-    else:
-        assert "byteStreamSplit" in text["zstd"] and "general" in text["zstd"]
+        assert all(f'"scheme": "{scheme}"' in text[f"{scheme}-on"] for scheme in ["zstd", "lz4", "none"]) and "symbolTable" in text["fsst-on"]
+        return
+    found = {name: {word for word in ["ZSTD", "LZ4", "fsst", "byteStreamSplit"] if f'"{word}"' in text[name]} for name in text}
+    wanted = {"zstd": {"ZSTD"}, "lz4": {"LZ4"}, "none": set(), "fsst": {"fsst"}}
+    dictionary = {"LZ4"} if version == "2.2" else set()  # of the long texts
+    for name in text:
+        scheme, bss = name.split("-")
+        split = {"byteStreamSplit"} if bss == "on" and scheme != "none" else set()
+        assert found[name] == wanted[scheme] | split | dictionary, (name, found)
 
 
 def odd(kind, values, metadata):

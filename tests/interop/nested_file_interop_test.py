@@ -1,9 +1,11 @@
 """Structs, lists and maps in data files, of random types in random nestings, in both directions."""
 
+import datetime
 import json
 import os
 import random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -17,6 +19,8 @@ FILES = 26    # a version: more than 500 nested types in all
 
 LEAVES = [pa.int8(), pa.int32(), pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.binary(), pa.large_string(), pa.binary(5),
           pa.timestamp("us", "UTC"), pa.decimal128(20, 3), pa.list_(pa.float32(), 4), pa.list_(pa.float32(), 100),
+          pa.float16(), pa.float32(), pa.date32(), pa.date64(), pa.large_binary(), pa.null(), pa.list_(pa.list_(pa.int16(), 3), 2),
+          pa.list_(pa.float16(), 40),
           pa.dictionary(pa.int8(), pa.string()), pa.dictionary(pa.uint16(), pa.large_binary()), pa.dictionary(pa.int32(), pa.string()),
           pa.dictionary(pa.int64(), pa.float32()), pa.dictionary(pa.uint8(), pa.int64())]
 
@@ -65,8 +69,16 @@ class Nested:
             kind, number = kind.value_type, number % 100
         if pa.types.is_boolean(kind):
             return number % 2 == 1
+        if pa.types.is_null(kind):
+            return None
         if pa.types.is_fixed_size_list(kind):
-            return [float(number % 1000)] * kind.list_size
+            return self.vector(kind, number)
+        if pa.types.is_date64(kind):
+            return datetime.date.fromordinal(number % 100000 + 1)
+        if pa.types.is_date32(kind):
+            return datetime.date.fromordinal(number % 1000000 + 1)
+        if pa.types.is_float16(kind):
+            return np.float16(number % 1000) * (-1) ** (number % 2)
         if pa.types.is_fixed_size_binary(kind):
             return str(number % 100000).rjust(5).encode()
         if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
@@ -74,11 +86,19 @@ class Nested:
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             return "x" * (number % 2000) if number % 50 == 0 else f"text {number % 100}"
         if pa.types.is_floating(kind):
-            return number / 4
+            return number % 2**20 / 4 * (-1) ** (number % 2)
         if pa.types.is_decimal(kind):
             import decimal
             return decimal.Decimal(number % 100000).scaleb(-3)
         return number % 100 if kind == pa.int8() else number
+
+    def vector(self, kind, number):
+        """A list of fixed size, now and then with nulls among its items."""
+        item = kind.value_type
+        if pa.types.is_fixed_size_list(item):
+            return [self.vector(item, number + i) for i in range(kind.list_size)]
+        items = [self.leaf(item)] * kind.list_size
+        return [None if number % 3 == 0 and self.random.random() < 0.3 else value for value in items]
 
     def values(self, kind, count, nullable=True):
         nulls = self.random.choice([0, 0, 0.1, 0.9, 1.0]) if nullable else 0

@@ -167,8 +167,14 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadBlobs(const Dataset& data
   auto result = rows;
   for (int i = 0; i < rows->num_columns(); ++i) {
     const BlobKind kind = KindOfDescriptions(dataset, *rows, i);
-    if (kind == BlobKind::kNone) continue;
     const file::Field* field = dataset.schema().FindByName(rows->column_name(i));
+    if (kind == BlobKind::kNone) {
+      if (field == nullptr || !file::HoldsBlobs(*field) || file::BlobKindOf(*field) != BlobKind::kNone) continue;
+      return NotSupported(
+          "the bytes of blobs inside structs and lists, as in column '{}', are not readable; read where they lie "
+          "(blobs_descriptions), or leave the column out",
+          field->name);
+    }
     const auto addresses = rows->GetColumnByName(std::string(internal::kRowAddressName));
     if (addresses == nullptr || addresses->type_id() != arrow::Type::UINT64 || addresses->null_count() != 0)
       return InvalidInput("the bytes of blob column '{}' take the column `_rowaddr` beside it", field->name);

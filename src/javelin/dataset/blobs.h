@@ -14,7 +14,8 @@ namespace javelin {
 // bytes (large_binary; null where the blob is null), other columns stay as they are. One request per data file or
 // sidecar, and one for the size of each sidecar. All bytes of `rows` are in memory at once, within the memory budget.
 // InvalidInput: there is a blob column, but no `_rowaddr`, or it names rows that do not exist; Corruption: a blob lies
-// outside its object; NotSupported: a blob outside the table (external or managed). Blocks; thread-safe.
+// outside its object; NotSupported: a blob outside the table (external or managed), or inside a struct or list. Blocks;
+// thread-safe.
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadBlobs(const Dataset& dataset,
                                                              const std::shared_ptr<arrow::RecordBatch>& rows);
 

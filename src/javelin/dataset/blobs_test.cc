@@ -251,5 +251,24 @@ TEST_P(Blobs, RowsOfABatchWithTheirBytes) {
   EXPECT_EQ(fit(20, 5000), 0);
 }
 
+// Of blobs inside structs and lists, which we do not write, a read says where they lie.
+TEST(BlobsInside, TheirBytesAreRefused) {
+  DatasetWorld world;
+  ASSERT_OK_AND_ASSIGN(const auto plain, world.Write(MakeRows(0, 3), WriteMode::kCreate));
+  const auto blob =
+      arrow::field("b", arrow::large_binary(), true, arrow::key_value_metadata({"lance-encoding:blob"}, {"true"}));
+  const auto inside = arrow::schema({arrow::field("c", arrow::struct_({blob}))});
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world.Plant([&](table::Manifest& next) {
+    auto fields = plain->schema().fields();
+    fields.push_back(file::Schema::FromArrow(*inside, FieldId(2)).ValueOrDie().fields()[0]);
+    next.schema = file::Schema(std::move(fields), {});
+    next.fragments = plain->manifest().fragments;
+  }));
+  const auto rows = ReadAll(**dataset->Scan({.with_row_address = true})).ValueOrDie();
+  EXPECT_TRUE(
+      rows->GetColumnByName("c")->type()->field(0)->type()->Equals(*file::BlobDescriptionType(file::BlobKind::kV1)));
+  ExpectError(ReadBlobs(*dataset, rows).status(), ErrorKind::kNotSupported, "in column 'c'");
+}
+
 }  // namespace
 }  // namespace javelin

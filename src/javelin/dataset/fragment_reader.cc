@@ -9,6 +9,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/dataset/open_files_internal.h"
+#include "javelin/file/array_bytes.h"
 
 namespace javelin::internal {
 
@@ -227,12 +228,22 @@ arrow::Result<arrow::RecordBatchVector> FragmentReader::Decode(Fetched& fetched)
   return answer;
 }
 
+arrow::Result<MemoryReservation> FragmentReader::ReserveNulls(uint64_t rows) const {
+  uint64_t bytes = 0;
+  for (const auto& type : missing_) {
+    if (type != nullptr) bytes += std::min(file::NullBytes(*type, rows), INT64_MAX - bytes);
+  }
+  return MemoryReservation::Make(*table_->session->resources().memory, static_cast<int64_t>(bytes),
+                                 "columns that came later than a fragment");
+}
+
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> FragmentReader::Take(std::span<const uint64_t> offsets) const {
   arrow::RecordBatchVector stored;
   for (const Source& source : sources_) {
     ARROW_ASSIGN_OR_RAISE(auto batch, source.reader->Take(source.projection, source.columns, offsets));
     stored.push_back(std::move(batch));
   }
+  ARROW_ASSIGN_OR_RAISE(const auto memory, ReserveNulls(offsets.size()));
   return Assemble(offsets.size(), stored, [&](ColumnKind kind, std::span<uint64_t> values) {
     for (size_t i = 0; i < offsets.size(); ++i) FillSystemColumn(kind, offsets[i], values.subspan(i, 1));
   });

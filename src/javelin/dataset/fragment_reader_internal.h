@@ -62,6 +62,8 @@ class FragmentReader {
   arrow::Status OpenSource(Source& source);
   // A system column of the rows from `first` on, where no file has it.
   void FillSystemColumn(ColumnKind kind, uint64_t first, std::span<uint64_t> values) const;
+  // Memory for the columns that no file of the fragment has.
+  arrow::Result<MemoryReservation> ReserveNulls(uint64_t rows) const;
   // `stored`: the stored columns, of each source; `fill(kind, values)` gives a system column.
   template <typename Fill>
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> Assemble(

@@ -23,6 +23,17 @@ bool SameStorage(const file::Field& a, const file::Field& b) {
   return true;
 }
 
+bool IsJson(const file::Field& field) { return field.logical_type == "json"; }
+
+// JSON is stored as bytes in a form of its own, which arrays of bytes or text do not have by themselves.
+arrow::Status OtherType(const file::Field& given, const file::Field& table) {
+  const auto name = [](const file::Field& field) { return IsJson(field) ? "lance.json" : field.type->ToString(); };
+  return InvalidInput("column '{}' has type {}, the table has {}; {}", table.name, name(given), name(table),
+                      IsJson(table) ? "text is not encoded here: give what a read of such a column returns, with the "
+                                      "metadata ARROW:extension:name = lance.json of its field"
+                                    : "cast it to the type of the table");
+}
+
 }  // namespace
 
 arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const file::Schema& table) {
@@ -34,8 +45,7 @@ arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const fi
     if (file::BlobKindOf(*known) != file::BlobKind::kNone) {
       ARROW_RETURN_NOT_OK(file::CheckBlobMayFollow(field, *known));
     } else if (!SameStorage(field, *known)) {
-      return InvalidInput("column '{}' has type {}, the table has {}; cast it to the type of the table", field.name,
-                          field.type->ToString(), known->type->ToString());
+      return OtherType(field, *known);
     }
   }
   std::vector<file::Field> columns;

@@ -53,6 +53,19 @@ TEST(ColumnsOfAppend, WhatDoesNotFit) {
   refuse({a, a}, "a");
 }
 
+TEST(ColumnsOfAppend, JsonIsNamedAsSuch) {
+  const auto json = arrow::field("j", arrow::large_binary(), true,
+                                 arrow::key_value_metadata({"ARROW:extension:name"}, {"lance.json"}));
+  const file::Schema table = TableOf({json});
+  ExpectError(ColumnsOfAppend(*arrow::schema({arrow::field("j", arrow::large_binary())}), table).status(),
+              ErrorKind::kInvalidInput,
+              "'j' has type large_binary, the table has lance.json; text is not encoded here");
+  ExpectError(ColumnsOfAppend(*arrow::schema({json}), TableOf({arrow::field("j", arrow::utf8())})).status(),
+              ErrorKind::kInvalidInput, "'j' has type lance.json, the table has string; cast it");
+  ASSERT_OK_AND_ASSIGN(const file::Schema same, ColumnsOfAppend(*arrow::schema({json}), table));
+  EXPECT_EQ(same, table);
+}
+
 BatchPtr PointBatch(const std::shared_ptr<arrow::Field>& field, const std::shared_ptr<arrow::Array>& y) {
   auto x = arrow::MakeArrayFromScalar(arrow::DoubleScalar(1.5), y->length()).ValueOrDie();
   auto points = arrow::StructArray::Make({x, y}, field->type()->fields()).ValueOrDie();

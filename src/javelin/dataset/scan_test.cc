@@ -419,6 +419,32 @@ TEST_F(Scans, TakeByAddress) {
               "no fragment 3");
 }
 
+// Rows that take far more memory than what is stored of them.
+TEST(TakeMemory, RowsThatAreAskedForManyTimes) {
+  DatasetWorld world;
+  const auto write = [&](const std::shared_ptr<arrow::DataType>& type, WriteMode mode) {
+    auto values = arrow::MakeBuilder(type).ValueOrDie();
+    EXPECT_TRUE(
+        values
+            ->AppendScalar(*arrow::MakeScalar(type, arrow::Buffer::FromString(std::string(1 << 20, 'x'))).ValueOrDie())
+            .ok());
+    const auto schema = arrow::schema({arrow::field("a", type)});
+    return world.WriteBatches({arrow::RecordBatch::Make(schema, 1, {values->Finish().ValueOrDie()})}, mode)
+        .ValueOrDie();
+  };
+  const int64_t before = arrow::default_memory_pool()->max_memory();
+  const auto text = write(arrow::utf8(), WriteMode::kCreate);
+  ExpectError(text->Take(std::vector<uint64_t>(2'048, 0)).status(), ErrorKind::kInvalidInput,
+              "column 'a' would hold 2147483648 bytes, more than its 32-bit offsets count; read fewer rows at once, or "
+              "cast it to large_string when it is written");
+  const auto longer = write(arrow::large_utf8(), WriteMode::kOverwrite);
+  const int64_t used = longer->session()->resources().memory->used();
+  ExpectError(longer->Take(std::vector<uint64_t>(1 << 20, 0)).status(), ErrorKind::kOutOfMemory, "a take needs");
+  EXPECT_EQ(longer->session()->resources().memory->used(), used);
+  EXPECT_LT(arrow::default_memory_pool()->max_memory(), before + (64 << 20));
+  EXPECT_EQ(longer->Take(std::vector<uint64_t>(3, 0)).ValueOrDie()->num_rows(), 3);
+}
+
 // ---- columns in several files, or in none ----
 
 file::Field ExtraField(FieldId id, std::string name, bool nullable) {
@@ -479,6 +505,19 @@ TEST_F(Scans, AColumnInAFileOfItsOwnAndMissingElsewhere) {
   ASSERT_OK_AND_ASSIGN(const auto required, plant(false));
   ExpectError(ReadAll(**required->Scan()).status(), ErrorKind::kCorruption, "no values of column 'extra'");
   EXPECT_EQ(world_.Rows(*required, {.columns = {{"id", "s"}}}), MakeRows(0, 30));
+}
+
+TEST_F(Scans, NullsOfAColumnThatCameLaterAreWithinMemory) {
+  file::Field wide = ExtraField(FieldId(2), "wide", true);
+  wide.type = arrow::fixed_size_list(arrow::field("item", arrow::float32()), 1 << 27);
+  wide.logical_type = file::LogicalTypeOf(*wide.type).ValueOrDie();
+  ASSERT_OK_AND_ASSIGN(const auto dataset, world_.Plant([&](table::Manifest& next) {
+    next.schema = WithExtra(dataset_->schema(), wide);
+    next.fragments = dataset_->manifest().fragments;
+  }));
+  ExpectError(dataset->Take(std::vector<uint64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).status(), ErrorKind::kOutOfMemory,
+              "columns that came later");
+  EXPECT_EQ(FromBatch(*dataset->Take(std::vector<uint64_t>{3}, {{"id", "s"}}).ValueOrDie()), MakeRows(3, 1));
 }
 
 TEST_F(Scans, SupersededValuesAreNotRead) {

@@ -11,6 +11,7 @@
 #include "javelin/dataset/ahead_internal.h"
 #include "javelin/dataset/fragment_reader_internal.h"
 #include "javelin/dataset/projection_internal.h"
+#include "javelin/file/array_bytes.h"
 #include "javelin/file/distinct_rows.h"
 #include "javelin/file/pick_rows.h"
 
@@ -61,6 +62,13 @@ arrow::Result<arrow::RecordBatchVector> TakeFromFragments(const std::shared_ptr<
     if (!ahead.empty()) ahead.pop_front();
   }
   return batches;
+}
+
+arrow::Result<MemoryReservation> ReserveFor(const DatasetState& table, const arrow::Result<uint64_t>& bytes) {
+  ARROW_RETURN_NOT_OK(bytes.status());
+  constexpr uint64_t kMost = INT64_MAX;
+  return MemoryReservation::Make(*table.session->resources().memory, static_cast<int64_t>(std::min(*bytes, kMost)),
+                                 "a take");
 }
 
 // DatasetState::live_rows_before; from the files as far as `rows` reach where the manifest does not say it.
@@ -118,12 +126,15 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(const std::shared_pt
   if (batches.empty()) return arrow::RecordBatch::MakeEmpty(projection.arrow_schema(), pool);
   BatchPtr rows = batches[0];
   if (batches.size() > 1) {
+    ARROW_ASSIGN_OR_RAISE(const auto memory, ReserveFor(*table, file::JoinedBytes(batches)));
     ARROW_ASSIGN_OR_RAISE(rows, arrow::ConcatenateRecordBatches(batches, pool));
   }
   if (distinct.in_order) return rows;
   if (rows->num_columns() == 0)
     return arrow::RecordBatch::Make(rows->schema(), static_cast<int64_t>(addresses.size()), arrow::ArrayVector{});
   const arrow::UInt64Array indices(static_cast<int64_t>(addresses.size()), arrow::Buffer::Wrap(distinct.places));
+  // A row may be asked for any number of times.
+  ARROW_ASSIGN_OR_RAISE(const auto memory, ReserveFor(*table, file::TakenBytes(*rows, indices)));
   return file::TakeRows(rows, indices, pool);
 }
 

@@ -1,5 +1,7 @@
 #include "javelin/file/blob_field.h"
 
+#include <algorithm>
+
 #include <arrow/type.h>
 
 #include "javelin/file/logical_type_internal.h"
@@ -31,10 +33,21 @@ bool IsBlobDescription(const Field& field) {
   return kind != BlobKind::kNone && field.type->Equals(*BlobDescriptionType(kind));
 }
 
+bool HoldsBlobs(const Field& field) {
+  return BlobKindOf(field) != BlobKind::kNone || std::any_of(field.children.begin(), field.children.end(), HoldsBlobs);
+}
+
 Field DescribeBlob(const Field& field) {
-  const BlobKind kind = BlobKindOf(field);
-  if (kind == BlobKind::kNone) return field;
+  if (!HoldsBlobs(field)) return field;
   Field description = field;
+  const BlobKind kind = BlobKindOf(field);
+  if (kind == BlobKind::kNone) {
+    for (Field& child : description.children) child = DescribeBlob(child);
+    const auto type = BuildType(description.logical_type, description.children);
+    if (!type.ok()) return field;  // the entries of a map cannot be blobs: it is refused where it is read
+    description.type = *type;
+    return description;
+  }
   description.type = BlobDescriptionType(kind);
   description.children.clear();
   if (kind == BlobKind::kV2) {

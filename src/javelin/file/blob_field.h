@@ -32,9 +32,11 @@ inline constexpr uint64_t kNullBlobV20 = 1;
 // v1: struct<position: uint64, size: uint64>, in the data file; a null is null, but in files of 2.0 {1, 0}.
 // v2: struct<kind: uint8, position: uint64, size: uint64, blob_id: uint32, blob_uri: string>, its fields not null.
 const std::shared_ptr<arrow::DataType>& BlobDescriptionType(BlobKind kind);
-// A blob field as its description, with the id and name of the field; other fields as they are.
+// The field is one of blobs, or has one inside.
+bool HoldsBlobs(const Field& field);
+// A field with its blob fields, at any depth, as their descriptions, which have the id and name of the field.
 Field DescribeBlob(const Field& field);
-Schema DescribeBlobs(const Schema& schema);  // at the top level
+Schema DescribeBlobs(const Schema& schema);
 bool IsBlobDescription(const Field& field);
 // The same of a blob field, with the fields of the description as children, which have no ids: as files are written.
 Field StoredBlob(const Field& field);

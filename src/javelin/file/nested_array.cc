@@ -8,6 +8,7 @@
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/array_bytes.h"
 #include "javelin/file/blob_field.h"
 #include "javelin/file/container_internal.h"
 
@@ -53,7 +54,7 @@ struct Around {
 
 arrow::Status CollectLeaves(const Field& field, Around& around, std::vector<LeafColumn>& leaves) {
   if (BlobKindOf(field) != BlobKind::kNone && !IsBlobDescription(field))
-    return NotSupported("blobs are read as their descriptions only, and at the top level only");
+    return NotSupported("blobs are read as their descriptions only");
   if (IsLeafColumn(field)) {
     ARROW_ASSIGN_OR_RAISE(ValueShape shape, ShapeOfLeaf(*field.type));
     LeafColumn leaf{&field, std::move(shape), {ColumnLayer{}}, around.lists};
@@ -82,30 +83,6 @@ bool SameBits(const BufferPtr& left, const BufferPtr& right, uint64_t length) {
   if (std::memcmp(left->data(), right->data(), whole) != 0) return false;
   const uint8_t rest = static_cast<uint8_t>((1u << (length % 8)) - 1);
   return rest == 0 || ((left->data()[whole] ^ right->data()[whole]) & rest) == 0;
-}
-
-// Bytes of one value; 0 where types do not say.
-uint64_t WidthOf(const arrow::DataType& type) {
-  return arrow::is_fixed_width(type.id()) ? static_cast<uint64_t>(std::max(0, type.byte_width())) : 0;
-}
-
-// The most that an array of nulls takes, about. Saturates.
-uint64_t NullBytes(const arrow::DataType& type, uint64_t length) {
-  constexpr uint64_t kWidest = 16;  // validity and offsets, or the view of a string
-  switch (type.id()) {
-    case Type::STRUCT: {
-      uint64_t bytes = SaturatedProduct(kWidest, length);
-      for (const auto& child : type.fields()) bytes = SaturatedSum(bytes, NullBytes(*child->type(), length));
-      return bytes;
-    }
-    case Type::FIXED_SIZE_LIST: {
-      const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
-      const uint64_t items = SaturatedProduct(length, static_cast<uint64_t>(list.list_size()));
-      return SaturatedSum(SaturatedProduct(kWidest, length), NullBytes(*list.value_type(), items));
-    }
-    case Type::NA: return 0;
-    default: return SaturatedProduct(length, std::max(kWidest, WidthOf(type)));
-  }
 }
 
 // The most that values take as a dictionary: each once, an index and a place in a table of hashes.

@@ -170,5 +170,26 @@ TEST(BlobField, BlobsAreReadAsDescriptionsOnly) {
   EXPECT_EQ(BlobKindOf(FieldOf(arrow::large_binary(), {})), BlobKind::kNone);
 }
 
+TEST(BlobField, DescriptionsAtAnyDepth) {
+  const auto blob =
+      arrow::field("b", arrow::large_binary(), true, arrow::key_value_metadata({std::string(kBlobMetadata)}, {"true"}));
+  const auto type = arrow::struct_({arrow::field("x", arrow::int8()), arrow::field("l", arrow::list(blob))});
+  const Field field = FieldOf(type, {});
+  EXPECT_TRUE(HoldsBlobs(field));
+  EXPECT_KIND(LeafColumnsOf(field).status(), ErrorKind::kNotSupported, "descriptions");
+  const Field described = DescribeBlob(field);
+  const auto& item = *described.type->field(1)->type()->field(0);
+  EXPECT_TRUE(item.type()->Equals(*BlobDescriptionType(BlobKind::kV1)));
+  EXPECT_EQ(LeafColumnsOf(described).ValueOrDie().size(), 2u);
+  EXPECT_FALSE(HoldsBlobs(FieldOf(arrow::list(arrow::large_binary()), {})));
+}
+
+// The key and value of a map cannot be a blob; such a schema is refused where it is read.
+TEST(BlobField, AMapWhoseEntriesAreCalledABlob) {
+  Field map = FieldOf(arrow::map(arrow::utf8(), arrow::int8()), {});
+  map.children[0].metadata = {{std::string(kBlobMetadata), "true"}};
+  EXPECT_KIND(LeafColumnsOf(DescribeBlob(map)).status(), ErrorKind::kNotSupported, "descriptions");
+}
+
 }  // namespace
 }  // namespace javelin::file

@@ -11,7 +11,7 @@ using BatchPtr = std::shared_ptr<arrow::RecordBatch>;
 // What newer sources hold of a blob column would be bytes, what the base answers is where they lie.
 arrow::Status CheckNoBlobs(const file::Schema& columns) {
   for (const file::Field& field : columns.fields()) {
-    if (file::BlobKindOf(field) != file::BlobKind::kNone)
+    if (file::HoldsBlobs(field))
       return NotSupported("a fresh view does not read blob column '{}'; name the other columns", field.name);
   }
   return arrow::Status::OK();
