@@ -1,9 +1,10 @@
-"""Makes the first inputs of fuzz_schema, fuzz_page and fuzz_encoding anew: files of the whole matrix of types, encodings
-and versions, of the peer and ours, taken apart by split_file.
+"""Makes the first inputs of fuzz_schema, fuzz_page, fuzz_encoding and fuzz_data_file anew: files of the whole matrix of
+types, encodings and versions, of the peer and ours, taken apart by split_file; small ones also whole.
 
     python tests/fuzz/make_corpus.py     needs build/fuzz/tests/fuzz/split_file and a file_tool
 """
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -18,7 +19,11 @@ sys.path.insert(0, str(ROOT / "tests" / "interop"))
 
 import file_interop_test as files  # noqa: E402
 
-TARGETS = ["fuzz_schema", "fuzz_page", "fuzz_encoding"]
+TARGETS = ["fuzz_schema", "fuzz_page", "fuzz_encoding", "fuzz_data_file"]
+WHOLE = ["int64", "string", "bool", "null", "matrix", "vector64", "packed", "runs", "nulls", "all_null", "same_text", "dictionary_text", "fsst_small",
+         "long", "null_items", "arrow_dictionary", "list", "list_of_text", "list_of_lists", "list_of_vectors", "struct", "list_of_structs",
+         "empty_struct", "map", "vectors_of_structs", "zstd_text", "lz4_reals", "blob", "blobs_in_lists", "packed_struct", "packed_text"]
+MOST_BYTES = 6000  # of a file that is kept whole
 
 
 def metadata(column, **wishes):
@@ -72,8 +77,15 @@ def columns(version):
         fields[f"{scheme}_long"] = metadata(made["long"], compression=scheme)
         fields[f"{scheme}_vectors"] = metadata(made["vector3"], compression=scheme)
         fields[f"{scheme}_lists"] = metadata(made["list"], compression=scheme)
+    fields["fsst_small"] = metadata(pa.array(text[:110]), compression="fsst")
+    # Numbers of 40 bits in a dictionary, which is a packed block of more than 1024.
+    distinct = [i * 7919 % 1100 * 700_000_001 for i in range(2300)]
+    fields["dictionary_packed"] = metadata(pa.array(distinct, pa.int64()), dict_size_ratio="1.0", dict_divisor="1")
     fields["plain_text"] = metadata(pa.array(text[:40]), compression="none")
     fields["full_zip"] = metadata(made["vector3"], structural_encoding="fullzip")
+    fields["full_zip_numbers"] = metadata(made["int32"], structural_encoding="fullzip")
+    blobs_in_lists = pa.list_(pa.field("item", pa.large_binary(), metadata={"lance-encoding:blob": "true"}))
+    fields["blobs_in_lists"] = metadata(pa.array([[b"a" * 50, None], None, [], [b""]] * 4, blobs_in_lists))
     fields["blob"] = metadata(pa.array([b"a" * 50, None, b"", b"b" * 300], pa.large_binary()), blob="true")
     packed = pa.struct([pa.field("x", pa.int32(), False), pa.field("y", pa.float64(), False)])
     fields["packed_struct"] = metadata(pa.array([{"x": i, "y": i / 2} for i in range(40)], packed), packed="true")
@@ -110,7 +122,13 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         made = make_files(folder)
-        subprocess.run([ROOT / "build" / "fuzz" / "tests" / "fuzz" / "split_file", folder / "corpus", *made], check=True)
+        split = os.environ.get("JAVELIN_SPLIT_FILE", ROOT / "build" / "fuzz" / "tests" / "fuzz" / "split_file")
+        subprocess.run([split, folder / "corpus", *made], check=True)
+        whole = folder / "corpus" / "fuzz_data_file"
+        whole.mkdir()
+        for path in map(pathlib.Path, made):
+            if path.stem.partition("_")[2] in WHOLE and path.stat().st_size <= MOST_BYTES:
+                shutil.copy(path, whole / path.stem)
         for target in TARGETS:
             kept = HERE / "corpus" / target
             shutil.rmtree(kept, ignore_errors=True)

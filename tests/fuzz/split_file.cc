@@ -29,8 +29,8 @@ using file::Bytes;
 using fuzz::EncodingInput;
 using fuzz::Position;
 
-// Larger inputs only make a fuzzer slow. A symbol table and the chunk behind it fit.
-constexpr size_t kMostBytes = 7000;
+// Larger inputs only make a fuzzer slow. A symbol table with the chunk behind it fits, and so does a packed dictionary.
+constexpr size_t kMostBytes = 12'000;
 
 class Corpus {
  public:

@@ -90,7 +90,7 @@ class Nested:
         if pa.types.is_decimal(kind):
             import decimal
             return decimal.Decimal(number % 100000).scaleb(-3)
-        return number % 100 if kind == pa.int8() else number
+        return number % 100 if kind in (pa.int8(), pa.int16()) else number
 
     def vector(self, kind, number):
         """A list of fixed size, now and then with nulls among its items."""

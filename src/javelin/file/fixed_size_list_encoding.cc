@@ -19,6 +19,9 @@ arrow::Status CheckList(const pb::FixedSizeList& encoding, const ValueShape& sha
   return arrow::Status::OK();
 }
 
+// A leaf that may have no bytes: where all of it is null.
+bool MayBeAllNull(const ValueShape& shape) { return shape.kind == Kind::kFixed || shape.kind == Kind::kNull; }
+
 // The leaf of lists whose items are all null has no bytes.
 class NoItems final : public MiniBlockDecoder, public FixedValueDecoder {
  public:
@@ -76,7 +79,7 @@ class ListDecoder final : public MiniBlockDecoder {
 
 arrow::Result<MiniBlockDecoderPtr> MakeItems(const pb::CompressiveEncoding& encoding, const ValueShape& shape) {
   if (encoding.has_constant()) {
-    if (encoding.constant().has_value() || shape.kind != Kind::kFixed)
+    if (encoding.constant().has_value() || !MayBeAllNull(shape))
       return NotSupported("lists of a constant item are not readable");
     return std::make_unique<NoItems>();
   }
@@ -172,7 +175,7 @@ arrow::Result<FixedValueDecoderPtr> MakeFixedSizeListValue(const pb::FixedSizeLi
   } else {
     ARROW_ASSIGN_OR_RAISE(leaf, MakeFixedValueDecoder(list->values(), *list_shape));
   }
-  if (list_shape->kind != Kind::kFixed) return DoesNotFit("FixedSizeList", shape);
+  if (!MayBeAllNull(*list_shape)) return DoesNotFit("FixedSizeList", shape);
   const uint64_t bytes = bitmap_bytes + items * leaf->bytes();
   return std::make_unique<ListValue>(std::move(levels), std::move(leaf), bitmap_bytes, bytes);
 }

@@ -8,6 +8,7 @@ namespace {
 
 arrow::Status CheckFlat(const pb::Flat& encoding, const ValueShape& shape) {
   if (encoding.has_data()) return NotSupported("Flat values with a compression of their own are not readable");
+  if (shape.is_fixed(0)) return NotSupported("values without bytes are readable where all are alike only");
   if (!shape.is_fixed(encoding.bits_per_value()))
     return DoesNotFit(fmt::format("Flat({})", encoding.bits_per_value()), shape);
   return arrow::Status::OK();

@@ -130,6 +130,13 @@ TypePtr Bfloat16List(int32_t dimension) {
   return arrow::fixed_size_list(arrow::field("item", arrow::fixed_size_binary(2), true, metadata), dimension);
 }
 
+// What a fixed-size list without a column of its own for its items may hold. Of nulls it is read, but not written.
+bool MayBeItem(const arrow::DataType& type) {
+  if (type.id() == Type::FIXED_SIZE_LIST)
+    return MayBeItem(*static_cast<const arrow::FixedSizeListType&>(type).value_type());
+  return type.id() == Type::NA || IsFixedWidthPrimitive(type);
+}
+
 arrow::Result<TypePtr> Parse(std::string_view logical_type, int depth);
 
 arrow::Result<TypePtr> ParseFixedSizeList(std::string_view logical_type, std::string_view parameters, int depth) {
@@ -138,7 +145,7 @@ arrow::Result<TypePtr> ParseFixedSizeList(std::string_view logical_type, std::st
   if (!dimension || *dimension < 1 || depth >= kMaxNesting) return UnknownLogicalType(logical_type);
   if (inner_name == kBfloat16Extension) return Bfloat16List(*dimension);
   ARROW_ASSIGN_OR_RAISE(TypePtr inner, Parse(inner_name, depth + 1));
-  if (!IsFixedWidthPrimitive(*inner)) return UnknownLogicalType(logical_type);
+  if (!MayBeItem(*inner)) return UnknownLogicalType(logical_type);
   return arrow::fixed_size_list(arrow::field("item", inner), *dimension);
 }
 
@@ -157,7 +164,7 @@ arrow::Result<TypePtr> Parse(std::string_view logical_type, int depth) {
   if (family == "dict") return ParseDictionary(logical_type, parameters);
   if (family == "fixed_size_binary") {
     auto width = ParseInt(parameters);
-    if (width && *width >= 1) return arrow::fixed_size_binary(*width);
+    if (width && *width >= 0) return arrow::fixed_size_binary(*width);
   }
   return UnknownLogicalType(logical_type);
 }

@@ -1,4 +1,5 @@
 #include "javelin/file/schema.h"
+#include "javelin/file/data_file_writer.h"
 
 #include <arrow/api.h>
 #include <gmock/gmock.h>
@@ -7,6 +8,7 @@
 #include "lanceproto/file.pb.h"
 
 #include "javelin/base/error.h"
+#include "javelin/file/data_file_writer.h"
 
 namespace javelin::file {
 namespace {
@@ -125,7 +127,7 @@ TEST(LogicalType, ViewsAndNonNullItemsTakeTheFormTheyComeBackIn) {
 TEST(LogicalType, UnknownNamesAreNotSupported) {
   for (std::string name :
        {"", "int128", "timestamp:us", "timestamp:m:-", "decimal:64:3:1", "decimal:128:0:1", "decimal:128:x:1",
-        "fixed_size_binary:0", "fixed_size_binary:", "fixed_size_binary:99999999999", "fixed_size_list:float:0",
+        "fixed_size_binary:-1", "fixed_size_binary:", "fixed_size_binary:99999999999", "fixed_size_list:float:0",
         "fixed_size_list:float:-1", "fixed_size_list:string:2", "fixed_size_list:float", "dict:string:int32:true",
         "dict:string:float:false", "dict:timestamp:us:-:int32:false", "time32:us", "date32"}) {
     auto schema = Schema::FromProto(std::vector<FieldProto>{Proto(0, -1, "odd", name)}, {});
@@ -135,6 +137,23 @@ TEST(LogicalType, UnknownNamesAreNotSupported) {
   for (int i = 0; i < 100; ++i) deep = "fixed_size_list:" + deep + ":1";
   ExpectKind(Schema::FromProto(std::vector<FieldProto>{Proto(0, -1, "deep", deep)}, {}).status(),
              ErrorKind::kNotSupported, "deep");
+}
+
+// Others write them; nothing but their columns is refused.
+TEST(LogicalType, TypesThatAreReadOnly) {
+  const std::vector<std::pair<std::string, std::shared_ptr<arrow::DataType>>> types = {
+      {"fixed_size_binary:0", arrow::fixed_size_binary(0)},
+      {"fixed_size_list:null:2", arrow::fixed_size_list(arrow::null(), 2)},
+      {"fixed_size_list:fixed_size_list:null:2:3", arrow::fixed_size_list(arrow::fixed_size_list(arrow::null(), 2), 3)},
+      {"fixed_size_list:fixed_size_binary:0:2", arrow::fixed_size_list(arrow::fixed_size_binary(0), 2)}};
+  for (const auto& [name, type] : types) {
+    SCOPED_TRACE(name);
+    const auto schema = Schema::FromProto(std::vector<FieldProto>{Proto(0, -1, "odd", name)}, {}).ValueOrDie();
+    EXPECT_TRUE(schema.fields()[0].type->Equals(*type));
+    EXPECT_EQ(schema.ToProto()[0].logical_type(), name);
+    ExpectKind(CheckWritable(schema, {2, 2}), ErrorKind::kNotSupported, "'odd'");
+    ExpectKind(Schema::FromArrow(*OneColumn(type)).status(), ErrorKind::kInvalidInput, "cannot be stored");
+  }
 }
 
 TEST(LogicalType, TypesTheFormatCannotExpress) {

@@ -42,9 +42,10 @@ arrow::Result<ValueShape> ShapeOf(const arrow::DataType& type) {
     case Type::LARGE_BINARY: return ValueShape{.kind = ValueShape::Kind::kVariable, .bits = 64};
     case Type::FIXED_SIZE_LIST: {
       const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
-      if (!IsFixedWidthPrimitive(*list.value_type()))
-        return NotSupported("type {} is not one leaf column", type.ToString());
       ARROW_ASSIGN_OR_RAISE(ValueShape item, ShapeOf(*list.value_type()));
+      if (item.kind == ValueShape::Kind::kVariable)
+        return NotSupported("type {} is not one leaf column", type.ToString());
+      if (item.is_fixed(0)) return NotSupported("lists of values without bytes ({}) are not readable", type.ToString());
       return ValueShape{.kind = ValueShape::Kind::kList,
                         .dimension = static_cast<uint64_t>(list.list_size()),
                         .item = std::make_shared<ValueShape>(std::move(item))};

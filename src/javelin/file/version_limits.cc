@@ -72,6 +72,14 @@ arrow::Status CheckField(const std::string& path, const Field& field, FileVersio
   return arrow::Status::OK();
 }
 
+// Types that are read where others wrote them.
+arrow::Status CheckStorable(const std::string& path, const Field& field) {
+  if (field.children.empty() && !LogicalTypeOf(*field.type).ok())
+    return Refuse(path, field, "is read, but not written here; leave the column out, or cast it to another type");
+  for (const Field& child : field.children) ARROW_RETURN_NOT_OK(CheckStorable(path + "." + child.name, child));
+  return arrow::Status::OK();
+}
+
 }  // namespace
 
 arrow::Status CheckGoTogether(const Schema& schema, const std::vector<const LeafPath*>& leaves) {
@@ -94,6 +102,7 @@ arrow::Status CheckGoTogether(const Schema& schema, const std::vector<const Leaf
 }
 
 arrow::Status CheckVersionHolds(const Schema& schema, FileVersion version) {
+  for (const Field& field : schema.fields()) ARROW_RETURN_NOT_OK(CheckStorable(field.name, field));
   if (version == FileVersion{2, 2}) return arrow::Status::OK();
   if (version != FileVersion{2, 1} && version != FileVersion{2, 0}) {
     return NotSupported("data files of version {} cannot be written; 2.0, 2.1 and 2.2 can", ToString(version));
