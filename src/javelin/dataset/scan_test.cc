@@ -438,11 +438,11 @@ TEST(TakeMemory, RowsThatAreAskedForManyTimes) {
               "column 'a' would hold 2147483648 bytes, more than its 32-bit offsets count; read fewer rows at once, or "
               "cast it to large_string when it is written");
   const auto longer = write(arrow::large_utf8(), WriteMode::kOverwrite);
+  EXPECT_EQ(longer->Take(std::vector<uint64_t>(3, 0)).ValueOrDie()->num_rows(), 3);  // the file is open from here on
   const int64_t used = longer->session()->resources().memory->used();
   ExpectError(longer->Take(std::vector<uint64_t>(1 << 20, 0)).status(), ErrorKind::kOutOfMemory, "a take needs");
   EXPECT_EQ(longer->session()->resources().memory->used(), used);
   EXPECT_LT(arrow::default_memory_pool()->max_memory(), before + (64 << 20));
-  EXPECT_EQ(longer->Take(std::vector<uint64_t>(3, 0)).ValueOrDie()->num_rows(), 3);
 }
 
 // ---- columns in several files, or in none ----
