@@ -84,7 +84,7 @@ class ColumnReader {
       return Corruption("a blob of column '{}' lies at {}+{} of '{}', which has {} bytes", field_.name, range.offset,
                         range.length, object->store->Describe(object->key), object->size);
     if (__builtin_add_overflow(total_, range.length, &total_) || total_ >> 61 != 0)
-      return OutOfMemory("the blobs of column '{}' are too many to read at once", field_.name);
+      return OutOfMemory("the blobs of column '{}' are too many to read at once; ask for fewer rows", field_.name);
     object->ranges.push_back(range);
     object->rows.push_back(row);
     return arrow::Status::OK();

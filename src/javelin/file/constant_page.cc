@@ -98,7 +98,7 @@ arrow::Status AppendConstant(Bytes value, uint64_t count, ValueSink& out) {
   if (out.shape().kind == ValueShape::Kind::kVariable) {
     uint64_t total;
     if (__builtin_mul_overflow(count, value.size(), &total))
-      return OutOfMemory("{} rows are too many to read at once", count);
+      return OutOfMemory("{} rows are too many to read at once; ask for fewer rows", count);
     ARROW_RETURN_NOT_OK(out.ReserveBytes(total));
     for (uint64_t i = 0; i < count; ++i) ARROW_RETURN_NOT_OK(out.AppendValue(value));
     return arrow::Status::OK();

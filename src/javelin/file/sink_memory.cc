@@ -16,7 +16,7 @@ SinkMemory::~SinkMemory() {
 arrow::Status SinkMemory::Reserve(uint64_t bytes) {
   if (budget_ == nullptr) return arrow::Status::OK();
   if (bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
-    return OutOfMemory("{} bytes are too many to read at once", bytes);
+    return OutOfMemory("{} bytes are too many to read at once; ask for fewer rows", bytes);
   ARROW_RETURN_NOT_OK(budget_->Reserve(static_cast<int64_t>(bytes), "decoded column data"));
   reserved_ += static_cast<int64_t>(bytes);
   return arrow::Status::OK();
@@ -24,7 +24,7 @@ arrow::Status SinkMemory::Reserve(uint64_t bytes) {
 
 arrow::Status SinkBuffer::Grow(uint64_t size, uint64_t expected) {
   if (std::max(size, expected) > static_cast<uint64_t>(std::numeric_limits<int64_t>::max() / 4))
-    return OutOfMemory("{} bytes are too many to read at once", std::max(size, expected));
+    return OutOfMemory("{} bytes are too many to read at once; ask for fewer rows", std::max(size, expected));
   const uint64_t least = capacity_ == 0 ? 0 : expected > capacity_ ? capacity_ + capacity_ / 4 : capacity_ * 2;
   uint64_t wanted = std::max({size, expected, least});
   // What is only foreseen need not fit.

@@ -73,7 +73,7 @@ arrow::Status ValueSink::AppendPlaceholders(uint64_t count) {
     case Kind::kList: {
       uint64_t items;
       if (__builtin_mul_overflow(count, shape_.dimension, &items))
-        return OutOfMemory("{} rows are too many to read at once", count);
+        return OutOfMemory("{} rows are too many to read at once; ask for fewer rows", count);
       ARROW_RETURN_NOT_OK(items_->validity().AppendValid(items));
       ARROW_RETURN_NOT_OK(items_->AppendPlaceholders(items));
       length_ += count;
@@ -123,7 +123,7 @@ arrow::Result<uint8_t*> ValueSink::AppendFixed(uint64_t count) {
   ARROW_RETURN_NOT_OK(Unshare());
   uint64_t added;
   if (__builtin_mul_overflow(count, shape_.bytes(), &added))
-    return OutOfMemory("{} values are too many to read at once", count);
+    return OutOfMemory("{} values are too many to read at once; ask for fewer rows", count);
   const uint64_t start = values_.size();
   ARROW_RETURN_NOT_OK(values_.Resize(SaturatedSum(start, added), SaturatedProduct(expected_, shape_.bytes())));
   length_ += count;
