@@ -390,7 +390,7 @@ def test_values_without_bytes(tool, tmp_path, version):
             check_we_read(tool, tmp_path, path, table)
         else:
             error = ours(tool, "read", path, tmp_path / "out.arrow")
-            assert isinstance(error, dict) and error["kind"] == "NotSupported" and "(1)" in error["message"], (name, error)
+            assert isinstance(error, dict) and error["kind"] == "NotSupported" and ("'odd'" in error["message"] or "'item'" in error["message"]), (name, error)
     save(pa.table({"odd": pa.array([b""], pa.binary(0))}), tmp_path / "in.arrow")
     assert ours(tool, "write", tmp_path / "in.arrow", tmp_path / "ours.lance", "--version", version)["kind"] == "InvalidInput"
 

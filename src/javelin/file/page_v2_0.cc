@@ -175,10 +175,10 @@ class LevelParser {
       levels_.push_back(std::move(level));
       return arrow::Status::OK();
     }
+    if (shape->is_fixed(0)) return NotSupported("values without bytes are not readable in data files of version 2.0");
     const bool strings = values.has_fixed_size_binary();
     ARROW_ASSIGN_OR_RAISE(level.values,
                           strings ? ParseStrings(values.fixed_size_binary()) : FlatBuffer::Parse(values, spec_.page));
-    if (shape->is_fixed(0)) return NotSupported("values without bytes are not readable in data files of version 2.0");
     if (strings ? shape->kind != ValueShape::Kind::kVariable : !shape->is_fixed(level.values->bits()))
       return Corruption("values of {} bits stand for {}", level.values->bits(), ToString(*shape));
     ARROW_RETURN_NOT_OK(level.values->MustHold(count));
