@@ -592,7 +592,7 @@ WISHES = [{"compression": scheme, "compression-level": "7"} for scheme in ["none
 ]
 
 
-@pytest.mark.parametrize("version", ["2.1", "2.2"])
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 def test_wished_encodings_in_the_peer(tool, tmp_path, version):
     files = {}
     for number, wish in enumerate(WISHES):

@@ -133,11 +133,11 @@ arrow::Result<EncodedPage> EncodeLeaf(const PhysicalColumn& column, const LeafPi
   const bool is_text = column.path.leaf.type->id() == arrow::Type::STRING;
   if (column.path.is_flat()) {
     ARROW_ASSIGN_OR_RAISE(const auto data, JoinPieces(pieces, options.pool));
-    return EncodeLeafV20(ViewLeaf(*data, column.shape), column.shape, is_text);
+    return EncodeLeafV20(ViewLeaf(*data, column.shape), column.shape, is_text, options.wishes);
   }
   ARROW_ASSIGN_OR_RAISE(const LeafRows rows, BuildLeafRows(column.path, pieces, options.pool));
   ARROW_ASSIGN_OR_RAISE(const LeafPage leaf, CutPage(column.path, rows, {0, rows.def.size()}, 0, true, options.pool));
-  return EncodeLeafV20(leaf.View(column.shape), column.shape, is_text);
+  return EncodeLeafV20(leaf.View(column.shape), column.shape, is_text, options.wishes);
 }
 
 // Pages of a dictionary column, each with a dictionary of its own.

@@ -25,7 +25,8 @@ arrow::Result<std::vector<EncodedPage>> EncodePagesV20(const PhysicalColumn& col
 arrow::Status CheckNoNullStructs(const arrow::ArrayData& data, const std::vector<PhysicalColumn>& columns);
 
 // page_encoder_v2_0.cc: the values of a leaf.
-EncodedPage EncodeLeafV20(const LeafView& view, const ValueShape& shape, bool is_text);
+arrow::Result<EncodedPage> EncodeLeafV20(const LeafView& view, const ValueShape& shape, bool is_text,
+                                         const EncodingWishes& wishes);
 // Of an Arrow dictionary, with an item for null. `index`, `item`: the shapes of both.
 EncodedPage EncodeDictionaryV20(const IndexedPage& indexed, const ValueShape& index, const ValueShape& item);
 // The ends of lists or strings; null ones are larger by `null_adjustment`, which is more than any end.

@@ -389,7 +389,8 @@ arrow::Result<std::vector<PendingColumn>> ColumnsOf(const Schema& schema, FileVe
         return NotSupported("column '{}' of type {} is too wide to be written", path.name, leaf.type->ToString());
       if (leaf.type->id() == arrow::Type::NA && !leaf.nullable)
         return InvalidInput("column '{}' holds nulls only and must not be null", path.name);
-      auto wishes = version == FileVersion{2, 0} ? EncodingWishes{} : WishesOf(leaf.metadata);
+      auto wishes = version == FileVersion{2, 0} ? WishesOfV20(leaf.metadata)
+                                                 : WishesOf(leaf.metadata, schema.fields()[i].metadata);
       if (!wishes.ok()) return WithContext(wishes.status(), fmt::format("column '{}' cannot be written", path.name));
       pending.push_back(
           {.field = i, .column = std::move(column), .options = {.version = version, .wishes = *std::move(wishes)}});

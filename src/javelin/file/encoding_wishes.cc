@@ -21,23 +21,44 @@ std::string Lower(std::string text) {
   return text;
 }
 
+std::optional<Codec> CodecOf(std::string_view name) {
+  if (name == "none") return Codec::kNone;
+  if (name == "fsst") return Codec::kFsst;
+  if (name == "lz4") return Codec::kLz4;
+  if (name == "zstd") return Codec::kZstd;
+  return std::nullopt;
+}
+
 class WishReader {
  public:
-  explicit WishReader(const std::map<std::string, std::string>& metadata) : metadata_(metadata) {}
+  explicit WishReader(const FieldMetadata& metadata) : metadata_(metadata) {}
 
-  arrow::Result<EncodingWishes> Read() {
+  EncodingWishes ReadV20() const {
+    EncodingWishes wishes;
+    wishes.codec = CodecOf(Text("compression"));
+    wishes.level = Number<int>("compression-level");
+    return wishes;
+  }
+
+  arrow::Result<EncodingWishes> Read() const {
     EncodingWishes wishes;
     if (Has("compression")) {
       ARROW_ASSIGN_OR_RAISE(wishes.codec, ReadCodec("compression", /*fsst=*/true));
     }
     wishes.level = Number<int>("compression-level");
-    ARROW_RETURN_NOT_OK(ReadStructure(wishes));
     const std::string split = Lower(Text("bss"));
     wishes.split = split == "on" ? Switch::kOn : split == "off" ? Switch::kOff : Switch::kAuto;
     wishes.max_run_share = Number<double>("rle-threshold").value_or(wishes.max_run_share);
     if (const auto bytes = Number<int64_t>("minichunk-size")) wishes.chunk_bytes = std::max<int64_t>(*bytes, 0);
     ARROW_RETURN_NOT_OK(ReadDictionary(wishes));
     return wishes;
+  }
+
+  arrow::Result<std::optional<Structure>> ReadStructure() const {
+    if (!Has("structural-encoding")) return std::nullopt;
+    const std::string text = Lower(Text("structural-encoding"));
+    if (text != "miniblock" && text != "fullzip") return Refuse("structural-encoding", "miniblock or fullzip");
+    return text == "miniblock" ? Structure::kChunks : Structure::kOneByOne;
   }
 
  private:
@@ -63,20 +84,9 @@ class WishReader {
   }
 
   arrow::Result<Codec> ReadCodec(std::string_view name, bool fsst) const {
-    const std::string text = Text(name);
-    if (text == "none") return Codec::kNone;
-    if (text == "lz4") return Codec::kLz4;
-    if (text == "zstd") return Codec::kZstd;
-    if (fsst && text == "fsst") return Codec::kFsst;
+    const std::optional<Codec> codec = CodecOf(Text(name));
+    if (codec && (fsst || *codec != Codec::kFsst)) return *codec;
     return Refuse(name, fsst ? "none, fsst, lz4 or zstd" : "none, lz4 or zstd");
-  }
-
-  arrow::Status ReadStructure(EncodingWishes& wishes) const {
-    if (!Has("structural-encoding")) return arrow::Status::OK();
-    const std::string text = Lower(Text("structural-encoding"));
-    if (text != "miniblock" && text != "fullzip") return Refuse("structural-encoding", "miniblock or fullzip");
-    wishes.structure = text == "miniblock" ? Structure::kChunks : Structure::kOneByOne;
-    return arrow::Status::OK();
   }
 
   arrow::Status ReadDictionary(EncodingWishes& wishes) const {
@@ -98,7 +108,7 @@ class WishReader {
     return arrow::Status::OK();
   }
 
-  const std::map<std::string, std::string>& metadata_;
+  const FieldMetadata& metadata_;
 };
 
 }  // namespace
@@ -109,8 +119,12 @@ std::optional<CompressionScheme> EncodingWishes::compression() const {
   return std::nullopt;
 }
 
-arrow::Result<EncodingWishes> WishesOf(const std::map<std::string, std::string>& metadata) {
-  return WishReader(metadata).Read();
+arrow::Result<EncodingWishes> WishesOf(const FieldMetadata& leaf, const FieldMetadata& top_level) {
+  ARROW_ASSIGN_OR_RAISE(EncodingWishes wishes, WishReader(leaf).Read());
+  ARROW_ASSIGN_OR_RAISE(wishes.structure, WishReader(top_level).ReadStructure());
+  return wishes;
 }
+
+EncodingWishes WishesOfV20(const FieldMetadata& leaf) { return WishReader(leaf).ReadV20(); }
 
 }  // namespace javelin::file

@@ -36,8 +36,11 @@ struct EncodingWishes {
   std::optional<CompressionScheme> compression() const;
 };
 
-// The wishes of a field by its metadata. InvalidInput names the key of a value that the released writer refuses as
-// well; others that make no sense are ignored, as it does.
-arrow::Result<EncodingWishes> WishesOf(const std::map<std::string, std::string>& metadata);
+// The wishes of a leaf by its metadata; the structure is asked for by its top-level field. InvalidInput names the key
+// of a value that the released writer refuses as well; others that make no sense are ignored, as it does.
+using FieldMetadata = std::map<std::string, std::string>;
+arrow::Result<EncodingWishes> WishesOf(const FieldMetadata& leaf, const FieldMetadata& top_level);
+// In version 2.0 only strings have wishes: how their bytes are compressed. Values that make no sense are ignored.
+EncodingWishes WishesOfV20(const FieldMetadata& leaf);
 
 }  // namespace javelin::file

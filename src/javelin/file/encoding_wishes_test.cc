@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "javelin/file/file_test_support.h"
+#include "javelin/file/inspect.h"
 #include "javelin/file/page_encoder_internal.h"
 
 namespace javelin::file {
@@ -15,7 +16,7 @@ using Codec = EncodingWishes::Codec;
 Metadata Wish(const std::string& name, const std::string& value) { return {{"lance-encoding:" + name, value}}; }
 
 TEST(EncodingWishes, NothingIsAskedByDefault) {
-  const EncodingWishes wishes = WishesOf({{"other", "zstd"}, {"lance-encoding:later", "zstd"}}).ValueOrDie();
+  const EncodingWishes wishes = WishesOf({{"other", "zstd"}, {"lance-encoding:later", "zstd"}}, {}).ValueOrDie();
   EXPECT_FALSE(wishes.codec || wishes.level || wishes.structure || wishes.chunk_bytes || wishes.dictionary_level);
   EXPECT_FALSE(wishes.compression());
   EXPECT_EQ(wishes.split, EncodingWishes::Switch::kAuto);
@@ -35,7 +36,8 @@ TEST(EncodingWishes, ValuesThatTheReleasedWriterRefusesAreRefused) {
                                                         {"dict-max-size", "many"},
                                                         {"dict-values-compression", "fsst"},
                                                         {"dict-values-compression", "none "}}) {
-    EXPECT_KIND(WishesOf(Wish(name, value)).status(), ErrorKind::kInvalidInput, "'lance-encoding:" + name + "'");
+    EXPECT_KIND(WishesOf(Wish(name, value), Wish(name, value)).status(), ErrorKind::kInvalidInput,
+                "'lance-encoding:" + name + "'");
   }
 }
 
@@ -45,7 +47,7 @@ TEST(EncodingWishes, ValuesThatItIgnoresAreIgnored) {
                            "dict-size-ratio", "dict-values-compression-level"}) {
     metadata.merge(Wish(name, "5 or so"));
   }
-  const EncodingWishes wishes = WishesOf(metadata).ValueOrDie();
+  const EncodingWishes wishes = WishesOf(metadata, metadata).ValueOrDie();
   EXPECT_FALSE(wishes.level || wishes.chunk_bytes || wishes.dictionary_level);
   EXPECT_EQ(wishes.split, EncodingWishes::Switch::kAuto);
   EXPECT_EQ(wishes.max_run_share, EncodingWishes().max_run_share);
@@ -82,7 +84,7 @@ class WishedPages : public ::testing::Test {
                     .ValueOrDie()
                     ->Equals(*batch->Slice(array->length() / 3, array->length() / 2)));
     PageOptions options{.version = version, .pool = resources_.pool};
-    options.wishes = WishesOf(metadata).ValueOrDie();
+    options.wishes = WishesOf(metadata, metadata).ValueOrDie();
     EncodedPage page = EncodePage(ShapeOf(*array->type()).ValueOrDie(), {array->data()}, options).ValueOrDie();
     bytes_ = 0;
     for (const EncodedBuffer& buffer : page.buffers) bytes_ += buffer.size();
@@ -270,6 +272,45 @@ TEST_F(WishedPages, WishesOfTheLeafCount) {
                           ->WithMetadata(arrow::KeyValueMetadata::Make({"lance-encoding:compression"}, {"sometimes"}));
   batch = arrow::RecordBatch::MakeEmpty(arrow::schema({around})).ValueOrDie();
   EXPECT_TRUE(WriteFile(resources_, {batch}).ok());
+}
+
+std::shared_ptr<arrow::Field> WithWish(const std::shared_ptr<arrow::Field>& field, const std::string& name,
+                                       const std::string& value) {
+  return field->WithMetadata(arrow::KeyValueMetadata::Make({"lance-encoding:" + name}, {value}));
+}
+
+TEST_F(WishedPages, TheTopLevelFieldAsksForTheStructure) {
+  const auto inspect = [&](const std::shared_ptr<arrow::Field>& field) {
+    const auto item = Text();
+    const auto column = arrow::StructArray::Make({item}, {field->type()->field(0)}).ValueOrDie();
+    const auto batch = arrow::RecordBatch::Make(arrow::schema({field}), item->length(), {column});
+    const WrittenFile file = WriteFile(resources_, {batch}).ValueOrDie();
+    return InspectDataFile(resources_, *StoreOf(file.bytes), "f.lance").ValueOrDie();
+  };
+  const auto item = arrow::field("item", arrow::utf8());
+  EXPECT_THAT(inspect(WithWish(arrow::field("c", arrow::struct_({item})), "structural-encoding", "fullzip")),
+              ::testing::HasSubstr("fullZipLayout"));
+  EXPECT_THAT(inspect(arrow::field("c", arrow::struct_({WithWish(item, "structural-encoding", "fullzip")}))),
+              ::testing::Not(::testing::HasSubstr("fullZipLayout")));
+}
+
+TEST_F(WishedPages, StringsOfVersion20) {
+  const auto text = Text();
+  const auto size = [&](const std::string& codec) {
+    const auto field = WithWish(arrow::field("c", arrow::utf8()), "compression", codec);
+    const auto batch = arrow::RecordBatch::Make(arrow::schema({field}), text->length(), {text});
+    const WrittenFile file = WriteFile(resources_, {batch}, {.version = {2, 0}}).ValueOrDie();
+    auto reader = DataFileReader::Open(resources_, StoreOf(file.bytes), "f.lance").ValueOrDie();
+    const ColumnOfField columns = reader->DefaultColumns();
+    EXPECT_TRUE(reader->Read(file.schema, columns, 0, kRows).ValueOrDie()->Equals(*batch));
+    EXPECT_TRUE(reader->Read(file.schema, columns, 77, 100).ValueOrDie()->Equals(*batch->Slice(77, 100)));
+    return file.bytes.size();
+  };
+  const auto plain = static_cast<double>(size("none"));
+  EXPECT_EQ(size("sometimes"), size("perhaps!!"));  // as if nothing were asked
+  EXPECT_LT(static_cast<double>(size("fsst")), 0.7 * plain);
+  EXPECT_LT(static_cast<double>(size("lz4")), 0.7 * plain);
+  EXPECT_LT(static_cast<double>(size("zstd")), 0.5 * plain);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 #include <optional>
 
 #include "javelin/file/column_v2_0_internal.h"
+#include "javelin/file/compression_internal.h"
 #include "javelin/file/distinct_values_internal.h"
+#include "javelin/file/string_form_internal.h"
 
 namespace javelin::file {
 
@@ -63,9 +65,10 @@ void AddValues(const LeafView& view, const ValueShape& shape, ArrayEncoding& enc
   }
 }
 
+// Ends and bytes; the latter are yet to be added.
 template <typename ValueAt, typename IsNullAt>
-void AddStrings(uint64_t count, const ValueAt& value_at, const IsNullAt& is_null, ArrayEncoding& encoding,
-                EncodedPage& page) {
+ByteVector AddEnds(uint64_t count, const ValueAt& value_at, const IsNullAt& is_null, ArrayEncoding& encoding,
+                   EncodedPage& page) {
   std::vector<uint64_t> ends;
   ends.reserve(count);
   ByteVector bytes;
@@ -79,7 +82,51 @@ void AddStrings(uint64_t count, const ValueAt& value_at, const IsNullAt& is_null
   lance::encodings::Binary* binary = encoding.mutable_binary();
   binary->set_null_adjustment(null_adjustment);
   EncodeEnds(ends, *binary->mutable_indices(), page);
-  AddFlat(8, std::move(bytes), *binary->mutable_bytes(), page);
+  return bytes;
+}
+
+template <typename ValueAt, typename IsNullAt>
+void AddStrings(uint64_t count, const ValueAt& value_at, const IsNullAt& is_null, ArrayEncoding& encoding,
+                EncodedPage& page) {
+  ByteVector bytes = AddEnds(count, value_at, is_null, encoding, page);
+  AddFlat(8, std::move(bytes), *encoding.mutable_binary()->mutable_bytes(), page);
+}
+
+void AddFsst(const LeafView& view, ArrayEncoding& encoding, EncodedPage& page) {
+  const std::unique_ptr<const FsstEncoder> fsst = LearnFsst(view);
+  const auto table = fsst->Table();
+  encoding.mutable_fsst()->set_symbol_table(table.data(), table.size());
+  ByteVector codes;
+  const auto codes_at = [&](uint64_t i) {
+    const Bytes value = view.Value(i);
+    codes.resize(std::max(codes.size(), FsstEncoder::Capacity(value.size())));
+    return Bytes(codes.data(), fsst->Encode(value, codes.data()));
+  };
+  AddStrings(
+      view.length, codes_at, [&](uint64_t i) { return view.IsNull(i); }, *encoding.mutable_fsst()->mutable_binary(),
+      page);
+}
+
+// As they are, or under the wished compression.
+arrow::Status AddWishedStrings(const LeafView& view, const EncodingWishes& wishes, ArrayEncoding& encoding,
+                               EncodedPage& page) {
+  if (wishes.codec == EncodingWishes::Codec::kFsst && StringBytes(view) > 0) {
+    AddFsst(view, encoding, page);
+    return arrow::Status::OK();
+  }
+  ByteVector bytes = AddEnds(
+      view.length, [&](uint64_t i) { return view.Value(i); }, [&](uint64_t i) { return view.IsNull(i); }, encoding,
+      page);
+  const std::optional<CompressionScheme> scheme = wishes.compression();
+  ArrayEncoding& stored = *encoding.mutable_binary()->mutable_bytes();
+  if (scheme && !bytes.empty()) {
+    ByteVector compressed;
+    ARROW_RETURN_NOT_OK(Compressor().Compress(*scheme, wishes.level.value_or(kDefaultZstdLevel), bytes, compressed));
+    bytes = std::move(compressed);
+    stored.mutable_flat()->mutable_compression()->set_scheme(scheme == CompressionScheme::kZstd ? "zstd" : "lz4");
+  }
+  AddFlat(8, std::move(bytes), stored, page);
+  return arrow::Status::OK();
 }
 
 // Which of the distinct values each is, from 1; 0 for null. None if they are too many, or too few rows.
@@ -150,7 +197,8 @@ void EncodeEnds(const std::vector<uint64_t>& ends, ArrayEncoding& encoding, Enco
   AddFlat(64, std::move(bytes), *encoding.mutable_nullable()->mutable_no_nulls()->mutable_values(), page);
 }
 
-EncodedPage EncodeLeafV20(const LeafView& view, const ValueShape& shape, bool is_text) {
+arrow::Result<EncodedPage> EncodeLeafV20(const LeafView& view, const ValueShape& shape, bool is_text,
+                                         const EncodingWishes& wishes) {
   EncodedPage page;
   page.num_rows = view.length;
   ArrayEncoding& encoding = page.array_v2_0.emplace();
@@ -159,9 +207,7 @@ EncodedPage EncodeLeafV20(const LeafView& view, const ValueShape& shape, bool is
     if (numbered) {
       AddNumbered(*std::move(numbered), encoding, page);
     } else {
-      AddStrings(
-          view.length, [&](uint64_t i) { return view.Value(i); }, [&](uint64_t i) { return view.IsNull(i); }, encoding,
-          page);
+      ARROW_RETURN_NOT_OK(AddWishedStrings(view, wishes, encoding, page));
     }
   } else if (view.null_count == view.length) {
     encoding.mutable_nullable()->mutable_all_nulls();

@@ -13,10 +13,10 @@ struct ApplyContext {
   const Manifest* head = nullptr;  // the version it lands on; nullptr = the table is created
   const Manifest* read = nullptr;  // the version it was built against; nullptr = the table is created
   int64_t now_ns = 0;
-  Uuid system_index_uuid;  // for a system index entry that has to be rewritten
-  const Manifest* source = nullptr;      // Restore, Clone: the version whose contents come
-  const MergedMasks* merged = nullptr;   // masks of other commits that ours hold too; nullptr = none
-  bool new_table_has_row_ids = false;    // a table that is created gets stable row ids
+  Uuid system_index_uuid;               // for a system index entry that has to be rewritten
+  const Manifest* source = nullptr;     // Restore, Clone: the version whose contents come
+  const MergedMasks* merged = nullptr;  // masks of other commits that ours hold too; nullptr = none
+  bool new_table_has_row_ids = false;   // a table that is created gets stable row ids
 };
 
 // What every manifest that we write names as its writer.

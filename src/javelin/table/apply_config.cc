@@ -11,8 +11,7 @@ constexpr std::string_view kKeyMetadataPrefix = "lance-schema:";
 // Keys of a table are given when it is created; their marks are not plain metadata.
 arrow::Status CheckKeepsKeys(const file::Field& field, const MapUpdate& update) {
   const auto is_mark = [](const auto& entry) { return entry.first.starts_with(kKeyMetadataPrefix); };
-  const bool loses_marks =
-      update.replaces && std::any_of(field.metadata.begin(), field.metadata.end(), is_mark);
+  const bool loses_marks = update.replaces && std::any_of(field.metadata.begin(), field.metadata.end(), is_mark);
   if (!loses_marks && std::none_of(update.entries.begin(), update.entries.end(), is_mark)) return arrow::Status::OK();
   return InvalidInput("the key marks of column '{}' cannot be changed by its metadata", field.name);
 }

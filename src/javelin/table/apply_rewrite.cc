@@ -38,9 +38,8 @@ arrow::Status AddNew(const Rewrite::Group& group, uint64_t first_unreserved, Man
     } else if (WhereRowIdsAre(fragment) == RowIdsKept::kNowhere) {
       return InvalidInput("fragment {} of a rewrite has no row ids", fragment.id);
     }
-    const auto place =
-        std::lower_bound(next.fragments.begin(), next.fragments.end(), fragment.id,
-                         [](const Fragment& other, FragmentId id) { return other.id < id; });
+    const auto place = std::lower_bound(next.fragments.begin(), next.fragments.end(), fragment.id,
+                                        [](const Fragment& other, FragmentId id) { return other.id < id; });
     next.fragments.insert(place, std::move(fragment));
   }
   return arrow::Status::OK();

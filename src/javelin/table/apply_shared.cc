@@ -121,9 +121,8 @@ bool CoversNothing(const IndexEntry& index, const OffsetSet& fragments) {
 }  // namespace
 
 void RetainRelevantIndices(Manifest& next) {
-  std::erase_if(next.indices, [&](const IndexEntry& index) {
-    return !IsSystemIndex(index) && !IsOnLiveFields(index, next.schema);
-  });
+  std::erase_if(next.indices,
+                [&](const IndexEntry& index) { return !IsSystemIndex(index) && !IsOnLiveFields(index, next.schema); });
   // A reuse entry translates old fragments into new ones, so coverage alone does not tell.
   if (next.FindIndex(kFragmentReuseIndexName) != nullptr) return;
   std::vector<uint32_t> ids;
@@ -143,8 +142,9 @@ void RetainRelevantIndices(Manifest& next) {
 
 void DropDeadFiles(const file::Schema* schema, Manifest& next) {
   const auto is_live = [&](int32_t field) {
-    if (field < 0) return field == kRowIdColumn.value() || field == kCreatedVersionColumn.value() ||
-                          field == kUpdatedVersionColumn.value();
+    if (field < 0)
+      return field == kRowIdColumn.value() || field == kCreatedVersionColumn.value() ||
+             field == kUpdatedVersionColumn.value();
     return schema == nullptr || schema->FindById(FieldId(field)) != nullptr;
   };
   for (Fragment& fragment : next.fragments) {

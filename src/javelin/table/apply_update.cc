@@ -23,7 +23,8 @@ arrow::Result<Fragment*> FindAsKnown(FragmentId id, const ApplyContext& context,
   std::optional<DeletionFile> known = read->deletion_file;
   if (context.merged != nullptr && context.merged->contains(id)) known = context.merged->at(id);
   Fragment* found = FindFragment(next, id);
-  if (found == nullptr || found->deletion_file != known) return Changed(fmt::format("rows of fragment {}", id), context);
+  if (found == nullptr || found->deletion_file != known)
+    return Changed(fmt::format("rows of fragment {}", id), context);
   return found;
 }
 
@@ -66,8 +67,8 @@ arrow::Status ReplaceColumns(const Update& update, const ApplyContext& context, 
     ids.push_back(static_cast<uint32_t>(updated.id.value()));
   }
   DropDeadFiles(nullptr, next);
-  PruneCoverage({update.fields_modified.begin(), update.fields_modified.end()},
-                OffsetSet::FromUnsorted(std::move(ids)), next);
+  PruneCoverage({update.fields_modified.begin(), update.fields_modified.end()}, OffsetSet::FromUnsorted(std::move(ids)),
+                next);
   return arrow::Status::OK();
 }
 

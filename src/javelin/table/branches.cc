@@ -20,7 +20,8 @@ std::string ToFileName(std::string_view name) {
 }
 
 std::string FromFileName(std::string name) {
-  for (size_t at = 0; (at = name.find(kEncodedSlash, at)) != name.npos; ++at) name.replace(at, kEncodedSlash.size(), "/");
+  for (size_t at = 0; (at = name.find(kEncodedSlash, at)) != name.npos; ++at)
+    name.replace(at, kEncodedSlash.size(), "/");
   return name;
 }
 

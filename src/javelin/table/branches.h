@@ -1,5 +1,5 @@
-// Branches: tables below the root that start as a shallow clone of one of its versions (docs/format.md, "Tables: tags and
-// branches").
+// Branches: tables below the root that start as a shallow clone of one of its versions (docs/format.md, "Tables: tags
+// and branches").
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ struct Branch {
   std::optional<std::string> parent_branch;  // nullopt = main
   TableVersion parent_version;
   std::vector<std::pair<TableVersion, std::string>> version_mapping;  // of all ancestors: version and 32 hex digits
-  int64_t created_at_s = 0;  // since the Unix epoch
+  int64_t created_at_s = 0;                                           // since the Unix epoch
   uint64_t manifest_size = 0;
   std::map<std::string, std::string> metadata;
   friend bool operator==(const Branch&, const Branch&) = default;

@@ -228,7 +228,7 @@ class Committer {
   const LoadedManifest* read_;
   Transaction transaction_;
   const CommitOptions options_;
-  std::optional<LoadedManifest> source_;  // what a restore or clone brings
+  std::optional<LoadedManifest> source_;          // what a restore or clone brings
   TableVersion first_version_ = TableVersion(1);  // of a table that is created
   MergedMasks merged_;
   CommitDeletionFiles masks_;
@@ -283,8 +283,9 @@ arrow::Result<LoadedManifest> CommitDetached(const Resources& resources, const S
   next.version = TableVersion(runtime.Random() | kDetachedBit);
   ARROW_ASSIGN_OR_RAISE(std::string encoded, EncodeTransaction(transaction));
   ARROW_ASSIGN_OR_RAISE(const BufferPtr file, EncodeManifestFile(next, encoded));
-  ARROW_RETURN_NOT_OK(table.store->Put(TableKey(table, fmt::format("_transactions/{}", TransactionFileName(transaction))),
-                                       arrow::Buffer::FromString(encoded)));
+  ARROW_RETURN_NOT_OK(
+      table.store->Put(TableKey(table, fmt::format("_transactions/{}", TransactionFileName(transaction))),
+                       arrow::Buffer::FromString(encoded)));
   const std::string key = TableKey(table, fmt::format("_versions/d{}.manifest", next.version.value()));
   const arrow::Status written = table.store->PutIfAbsent(key, file);
   if (written.ok())

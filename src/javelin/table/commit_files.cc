@@ -14,7 +14,8 @@ std::string KeyOf(const StoreLocation& table, FragmentId fragment, const Deletio
 arrow::Result<OffsetSet> CommitDeletionFiles::Read(const Fragment& fragment) {
   const DeletionFile& file = *fragment.deletion_file;
   if (file.base_id)
-    return RetryableConflict("rows of fragment {} were deleted by another commit; run the operation again", fragment.id);
+    return RetryableConflict("rows of fragment {} were deleted by another commit; run the operation again",
+                             fragment.id);
   const std::string key = KeyOf(table_, fragment.id, file);
   ARROW_ASSIGN_OR_RAISE(const BufferPtr bytes, table_.store->Get(key));
   auto deleted = DecodeDeletionFile(file, bytes, fragment.physical_rows);

@@ -147,7 +147,7 @@ std::vector<CompactedSsTable> ProgressOf(const Operation& operation) {
 
 }  // namespace
 
-#define JAVELIN_RULE(name)                                       \
+#define JAVELIN_RULE(name)                                                                 \
   Verdict name([[maybe_unused]] Operation& ours, [[maybe_unused]] const Operation& theirs, \
                [[maybe_unused]] const Transaction& transaction)
 
@@ -162,8 +162,7 @@ JAVELIN_RULE(TheirNullability) {
 JAVELIN_RULE(OurNullability) { return AgainIf(!As<Project>(ours).preserves_nullability); }
 
 JAVELIN_RULE(OverwriteTwice) {
-  const bool one_key =
-      Meet(KeysOf(As<Overwrite>(ours).config_upserts), KeysOf(As<Overwrite>(theirs).config_upserts));
+  const bool one_key = Meet(KeysOf(As<Overwrite>(ours).config_upserts), KeysOf(As<Overwrite>(theirs).config_upserts));
   return one_key ? Verdict::kNever : Verdict::kRetry;
 }
 JAVELIN_RULE(ConfigUnderOverwrite) { return NeverIf(SetOneKey(As<Overwrite>(ours), As<UpdateConfig>(theirs))); }
@@ -201,9 +200,8 @@ JAVELIN_RULE(SameIndexName) {
 }
 JAVELIN_RULE(RewrittenUnderIndex) {
   const auto& indices = As<CreateIndex>(ours).new_indices;
-  return AgainIf(std::any_of(indices.begin(), indices.end(), [&](const IndexEntry& index) {
-    return IsOverRewritten(index, As<Rewrite>(theirs));
-  }));
+  return AgainIf(std::any_of(indices.begin(), indices.end(),
+                             [&](const IndexEntry& index) { return IsOverRewritten(index, As<Rewrite>(theirs)); }));
 }
 JAVELIN_RULE(IndexOverRewritten) {
   const auto& rewrite = As<Rewrite>(ours);
@@ -269,9 +267,7 @@ JAVELIN_RULE(UpdateTwice) {
   return std::max({AgainIf(keys_meet), MaskedRows(ours, theirs, transaction), Progress(ours, theirs, transaction)});
 }
 JAVELIN_RULE(AppendedKeys) { return AgainIf(As<Update>(ours).inserted_keys.has_value()); }
-JAVELIN_RULE(TargetRemoved) {
-  return NeverIf(TouchedBy(ours).All().Intersects(AsSet(TouchedBy(theirs).removed)));
-}
+JAVELIN_RULE(TargetRemoved) { return NeverIf(TouchedBy(ours).All().Intersects(AsSet(TouchedBy(theirs).removed))); }
 JAVELIN_RULE(TargetMoved) {
   return std::max(TargetRemoved(ours, theirs, transaction), FragmentsMeet(ours, theirs, transaction));
 }

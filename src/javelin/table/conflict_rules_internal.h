@@ -44,16 +44,16 @@ JAVELIN_RULE(AgainIfWeInstallMemWal);  // ours CreateIndex
 JAVELIN_RULE(AgainIfTheyInstallMemWal);
 
 // Rows of a fragment. Fragments "meet" if both change one.
-JAVELIN_RULE(FragmentsMeet);       // again
-JAVELIN_RULE(MaskedRows);          // again, unless both only mask rows, and ours are known: merged later (row_rebase.h)
-JAVELIN_RULE(OverlaidRows);        // theirs DataOverlay, again if ours changes any fragment
-JAVELIN_RULE(RewriteTwice);        // as FragmentsMeet; again if ours brings a fragment reuse entry
-JAVELIN_RULE(UpdateTwice);         // MaskedRows, inserted keys and progress together
-JAVELIN_RULE(AppendedKeys);        // again if ours lists inserted keys: the appended rows may have them
-JAVELIN_RULE(TargetRemoved);       // ours DataReplacement: never if theirs removed its fragment
-JAVELIN_RULE(TargetMoved);         // ours DataReplacement: the same, again if theirs changed its fragment
-JAVELIN_RULE(ReplacedFieldGone);   // ours DataReplacement: never if the field is no longer in the schema
-JAVELIN_RULE(ReplacedTwice);       // both DataReplacement: again if a field of one fragment meets
+JAVELIN_RULE(FragmentsMeet);      // again
+JAVELIN_RULE(MaskedRows);         // again, unless both only mask rows, and ours are known: merged later (row_rebase.h)
+JAVELIN_RULE(OverlaidRows);       // theirs DataOverlay, again if ours changes any fragment
+JAVELIN_RULE(RewriteTwice);       // as FragmentsMeet; again if ours brings a fragment reuse entry
+JAVELIN_RULE(UpdateTwice);        // MaskedRows, inserted keys and progress together
+JAVELIN_RULE(AppendedKeys);       // again if ours lists inserted keys: the appended rows may have them
+JAVELIN_RULE(TargetRemoved);      // ours DataReplacement: never if theirs removed its fragment
+JAVELIN_RULE(TargetMoved);        // ours DataReplacement: the same, again if theirs changed its fragment
+JAVELIN_RULE(ReplacedFieldGone);  // ours DataReplacement: never if the field is no longer in the schema
+JAVELIN_RULE(ReplacedTwice);      // both DataReplacement: again if a field of one fragment meets
 
 // Progress of one shard in both: never if theirs is at or above ours, else again.
 JAVELIN_RULE(Progress);

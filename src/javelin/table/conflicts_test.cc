@@ -365,7 +365,8 @@ TEST(Conflicts, MasksOfOneFragmentAreMergedLaterIfOursAreKnown) {
     EXPECT_EQ(VerdictOfRows(ours, Columns({0}, {1})), 'r');
     EXPECT_EQ(VerdictOfRows(ours, Rewriting({0})), 'r');
   }
-  EXPECT_EQ(VerdictOfRows(Delete{{WithId(1)}, {}, ""}, Delete{{WithId(1)}, {}, ""}), 'r') << "our rows of it are unknown";
+  EXPECT_EQ(VerdictOfRows(Delete{{WithId(1)}, {}, ""}, Delete{{WithId(1)}, {}, ""}), 'r')
+      << "our rows of it are unknown";
   EXPECT_EQ(VerdictOfRows(Delete{{}, {FragmentId(0)}, ""}, deletion), 'r') << "ours removes it";
   EXPECT_EQ(VerdictOfRows(Columns({0}, {1}), deletion), 'r');
 }

@@ -128,8 +128,8 @@ TEST_F(Operations, IndicesFollowARewrite) {
   Rewrite rewrite = Joining(Now(), 2);
   ExpectError(Advance(rewrite), ErrorKind::kInvalidInput, "'i'");
   const IndexEntry before = *Now().FindIndex("i");
-  rewrite.rewritten_indices = {{std::string(16, 'i'), std::string(16, 'n'), "/lance.table.BTreeIndexDetails", "d", 1,
-                                {{"page.lance", 7}}}};
+  rewrite.rewritten_indices = {
+      {std::string(16, 'i'), std::string(16, 'n'), "/lance.table.BTreeIndexDetails", "d", 1, {{"page.lance", 7}}}};
   ASSERT_OK(Advance(rewrite));
   EXPECT_THAT(Coverage(), ElementsAre(Pair("i", "2 "), Pair("other", "")));
   const IndexEntry& after = *Now().FindIndex("i");
@@ -334,16 +334,15 @@ TEST_F(Operations, RestoreGoesNotBehindMemWal) {
 
 TEST_F(Operations, StickyBitsSurviveEveryOperation) {
   constexpr uint64_t kSticky = flag::kMixedFileVersions | flag::kTaggedReuseIndex | flag::kManagedBlobs;
-  world_->PlantVersion(head_, FromHex("08 01 12 01 78 da 06 02 08 01"), [](Manifest& next) {
-    next.reader_feature_flags = next.writer_feature_flags = kSticky;
-  });
+  world_->PlantVersion(head_, FromHex("08 01 12 01 78 da 06 02 08 01"),
+                       [](Manifest& next) { next.reader_feature_flags = next.writer_feature_flags = kSticky; });
   ASSERT_OK_AND_ASSIGN(head_, LoadLatestVersion(world_->location()));
   UpdateConfig config;
   config.config = MapUpdate{{{"k", "1"}}, false};
   const std::vector<Operation> operations = {
-      Append{{TableWorld::Rows(1)}}, Delete{{}, {FragmentId(2)}, ""}, config, ReserveFragments{1},
-      UpdateBases{{{0, "x", true, "/x"}}}, Project{Columns({{0, "a"}, {1, "b"}}), true}, Restore{TableVersion(1)},
-      CreateIndex{{MemWal()}, {}}, UpdateMemWalState{{{kShard, Generation(1)}}}};
+      Append{{TableWorld::Rows(1)}}, Delete{{}, {FragmentId(2)}, ""},     config,
+      ReserveFragments{1},           UpdateBases{{{0, "x", true, "/x"}}}, Project{Columns({{0, "a"}, {1, "b"}}), true},
+      Restore{TableVersion(1)},      CreateIndex{{MemWal()}, {}},         UpdateMemWalState{{{kShard, Generation(1)}}}};
   for (const Operation& operation : operations) {
     ASSERT_OK(Advance(operation));
     EXPECT_EQ(Now().reader_feature_flags & kSticky, kSticky) << NameOf(operation);
@@ -351,8 +350,8 @@ TEST_F(Operations, StickyBitsSurviveEveryOperation) {
   }
   Clone clone;
   clone.ref_path = "/t";
-  ASSERT_OK_AND_ASSIGN(const LoadedManifest cloned, CommitClone(world_->resources(), {world_->location().store, "u", "u"},
-                                                                head_, clone));
+  ASSERT_OK_AND_ASSIGN(const LoadedManifest cloned,
+                       CommitClone(world_->resources(), {world_->location().store, "u", "u"}, head_, clone));
   EXPECT_EQ(cloned.manifest->reader_feature_flags & kSticky, kSticky);
   EXPECT_EQ(cloned.manifest->writer_feature_flags & kSticky, kSticky);
 }
@@ -360,11 +359,16 @@ TEST_F(Operations, StickyBitsSurviveEveryOperation) {
 TEST_F(Operations, EveryOperationFindsItsLostAnswer) {
   UpdateConfig config;
   config.config = MapUpdate{{{"k", "1"}}, false};
-  const std::vector<Operation> operations = {
-      config, ReserveFragments{1}, UpdateBases{{{0, "x", true, "/x"}}}, Project{Columns({{0, "a"}, {1, "b"}}), true},
-      Merge{Now().fragments, Now().schema, true}, table::DataReplacement{{{FragmentId(0), File("b0-new", {1})}}},
-      Delete{{}, {FragmentId(1)}, ""}, Restore{TableVersion(1)}, CreateIndex{{MemWal()}, {}},
-      UpdateMemWalState{{{kShard, Generation(1)}}}};
+  const std::vector<Operation> operations = {config,
+                                             ReserveFragments{1},
+                                             UpdateBases{{{0, "x", true, "/x"}}},
+                                             Project{Columns({{0, "a"}, {1, "b"}}), true},
+                                             Merge{Now().fragments, Now().schema, true},
+                                             table::DataReplacement{{{FragmentId(0), File("b0-new", {1})}}},
+                                             Delete{{}, {FragmentId(1)}, ""},
+                                             Restore{TableVersion(1)},
+                                             CreateIndex{{MemWal()}, {}},
+                                             UpdateMemWalState{{{kShard, Generation(1)}}}};
   uint64_t version = 1;
   for (const Operation& operation : operations) {
     world_->faults().ClearRules();

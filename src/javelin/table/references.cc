@@ -88,7 +88,8 @@ std::string ToRfc3339(int64_t nanoseconds) {
 
 bool IsReferenceWord(std::string_view word) {
   const auto is_allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
   };
   return !word.empty() && std::all_of(word.begin(), word.end(), is_allowed) && !word.ends_with(".lock");
 }

@@ -61,7 +61,8 @@ TEST_P(References, TagsNameVersions) {
 
 TEST_P(References, TagsOfVersionsThatAreNotThere) {
   ExpectError(CreateTag(Clock(), Root(), "x", TableVersion(9)).status(), ErrorKind::kNotFound, "version 9");
-  ExpectError(CreateTag(Clock(), Root(), "x", TableVersion(1), "no-branch").status(), ErrorKind::kNotFound, "version 1");
+  ExpectError(CreateTag(Clock(), Root(), "x", TableVersion(1), "no-branch").status(), ErrorKind::kNotFound,
+              "version 1");
   ASSERT_OK_AND_ASSIGN(const auto tags, ListTags(Root()));
   EXPECT_THAT(tags, IsEmpty());
 }
@@ -96,8 +97,8 @@ TEST_P(References, ABranchGoesItsOwnWay) {
   EXPECT_EQ(branch.manifest->fragments[0].files[0].base_id, 0u);
   EXPECT_NE(branch.manifest->reader_feature_flags & flag::kBasePaths, 0u);
   const StoreLocation location = BranchLocation(Root(), "feat/a");
-  ASSERT_OK_AND_ASSIGN(const LoadedManifest next, CommitTransaction(world_.resources(), location, &branch,
-                                                                    TableWorld::AppendOf(7)));
+  ASSERT_OK_AND_ASSIGN(const LoadedManifest next,
+                       CommitTransaction(world_.resources(), location, &branch, TableWorld::AppendOf(7)));
   EXPECT_EQ(next.manifest->version, TableVersion(3));
   EXPECT_EQ(next.manifest->branch, "feat/a");
   EXPECT_EQ(next.manifest->fragments[2].files[0].base_id, std::nullopt);

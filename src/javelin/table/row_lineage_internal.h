@@ -10,8 +10,8 @@
 
 namespace javelin::table {
 
-// The lineage of `fragment` after these rows (nullptr = all) were updated in `version`. NotSupported: only some, and the
-// versions of the others lie in a data file.
+// The lineage of `fragment` after these rows (nullptr = all) were updated in `version`. NotSupported: only some, and
+// the versions of the others lie in a data file.
 arrow::Result<std::string> LineageOfUpdatedRows(const Fragment& fragment, const OffsetSet* updated,
                                                 TableVersion version);
 

@@ -45,11 +45,12 @@ class MaskRebaser {
       ARROW_ASSIGN_OR_RAISE(deleted, files_.Read(*now));
     }
     if (deleted.Intersects(rows->second)) {
-      return MakeError(ErrorKind::kRetryableConflict,
-                       fmt::format("a row of fragment {} was deleted or replaced by another commit since version {}; run "
-                                   "the operation again on the newest version",
-                                   ours.id, read_.version),
-                       {{"fragment", fmt::format("{}", ours.id)}});
+      return MakeError(
+          ErrorKind::kRetryableConflict,
+          fmt::format("a row of fragment {} was deleted or replaced by another commit since version {}; run "
+                      "the operation again on the newest version",
+                      ours.id, read_.version),
+          {{"fragment", fmt::format("{}", ours.id)}});
     }
     deleted = deleted.With(rows->second);
     merged_[ours.id] = now->deletion_file;

@@ -34,7 +34,8 @@ class RowRebase : public testing::TestWithParam<StoreKind> {
       const EncodedDeletionFile encoded = EncodeDeletionFile(all).ValueOrDie();
       fragment.deletion_file =
           DeletionFile{encoded.type, read.manifest->version.value(), ++last_file_, all.size(), std::nullopt};
-      EXPECT_TRUE(world_.inner().Put("t/_deletions/" + DeletionFileName(id, *fragment.deletion_file), encoded.bytes).ok());
+      EXPECT_TRUE(
+          world_.inner().Put("t/_deletions/" + DeletionFileName(id, *fragment.deletion_file), encoded.bytes).ok());
       deletion.updated_fragments.push_back(std::move(fragment));
     }
     Transaction transaction;

@@ -29,8 +29,10 @@ BufferPtr Encode(const Tag& tag) {
   nlohmann::ordered_json value;
   value["branch"] = tag.branch ? nlohmann::ordered_json(*tag.branch) : nlohmann::ordered_json(nullptr);
   value["version"] = tag.version.value();
-  value["createdAt"] = tag.created_at.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(tag.created_at);
-  value["updatedAt"] = tag.updated_at.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(tag.updated_at);
+  value["createdAt"] =
+      tag.created_at.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(tag.created_at);
+  value["updatedAt"] =
+      tag.updated_at.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(tag.updated_at);
   value["manifestSize"] = tag.manifest_size;
   value["metadata"] = ToJson(tag.metadata);
   return PrintReference(value);
@@ -41,7 +43,8 @@ arrow::Status NoSuchTag(const StoreLocation& root, std::string_view name) {
                    {{"tag", std::string(name)}});
 }
 
-arrow::Status Point(const StoreLocation& root, TableVersion version, const std::optional<std::string>& branch, Tag& tag) {
+arrow::Status Point(const StoreLocation& root, TableVersion version, const std::optional<std::string>& branch,
+                    Tag& tag) {
   const StoreLocation table = branch ? BranchLocation(root, *branch) : root;
   ARROW_ASSIGN_OR_RAISE(tag.manifest_size, ManifestSize(table, version));
   tag.version = version;

@@ -10,8 +10,9 @@
 
 namespace javelin::table {
 
-// The newest version committed at or before this time (nanoseconds since the Unix epoch). One listing and a manifest for
-// each halving of the versions: clocks that ran backwards between commits may give a neighbour. NotFound: all are newer.
+// The newest version committed at or before this time (nanoseconds since the Unix epoch). One listing and a manifest
+// for each halving of the versions: clocks that ran backwards between commits may give a neighbour. NotFound: all are
+// newer.
 arrow::Result<LoadedManifest> LoadVersionAt(const StoreLocation& table, int64_t time_ns);
 
 // Bytes of the manifest of a version. NotFound: no such version.
