@@ -107,10 +107,10 @@ void AddFsst(const LeafView& view, ArrayEncoding& encoding, EncodedPage& page) {
       page);
 }
 
-// As they are, or under the wished compression.
-arrow::Status AddWishedStrings(const LeafView& view, const EncodingWishes& wishes, ArrayEncoding& encoding,
-                               EncodedPage& page) {
-  if (wishes.codec == EncodingWishes::Codec::kFsst && StringBytes(view) > 0) {
+// As they are, or under the wished compression. Released readers take no Fsst for values with offsets of 64 bits.
+arrow::Status AddWishedStrings(const LeafView& view, const ValueShape& shape, const EncodingWishes& wishes,
+                               ArrayEncoding& encoding, EncodedPage& page) {
+  if (wishes.codec == EncodingWishes::Codec::kFsst && shape.bits == 32 && StringBytes(view) > 0) {
     AddFsst(view, encoding, page);
     return arrow::Status::OK();
   }
@@ -207,7 +207,7 @@ arrow::Result<EncodedPage> EncodeLeafV20(const LeafView& view, const ValueShape&
     if (numbered) {
       AddNumbered(*std::move(numbered), encoding, page);
     } else {
-      ARROW_RETURN_NOT_OK(AddWishedStrings(view, wishes, encoding, page));
+      ARROW_RETURN_NOT_OK(AddWishedStrings(view, shape, wishes, encoding, page));
     }
   } else if (view.null_count == view.length) {
     encoding.mutable_nullable()->mutable_all_nulls();

@@ -9,9 +9,9 @@
 #include "lanceproto/encodings_v2_0.pb.h"
 #include "lanceproto/encodings_v2_1.pb.h"
 
-#include "../../../tests/fuzz/split_file.h"
 #include "javelin/file/data_file_reader.h"
 #include "javelin/store/stores.h"
+#include "split_file.h"
 
 namespace javelin::file {
 namespace {
