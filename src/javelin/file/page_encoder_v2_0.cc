@@ -144,17 +144,6 @@ std::optional<Numbered> NumberValues(const LeafView& view) {
   return out;
 }
 
-void AddNumbered(Numbered numbered, ArrayEncoding& encoding, EncodedPage& page) {
-  lance::encodings::Dictionary* dictionary = encoding.mutable_dictionary();
-  const std::vector<Bytes>& items = numbered.distinct.items();
-  dictionary->set_num_dictionary_items(static_cast<uint32_t>(items.size()));
-  AddFlat(8, std::move(numbered.numbers),
-          *dictionary->mutable_indices()->mutable_nullable()->mutable_no_nulls()->mutable_values(), page);
-  AddStrings(
-      items.size(), [&](uint64_t i) { return items[i]; }, [](uint64_t) { return false; }, *dictionary->mutable_items(),
-      page);
-}
-
 // Strings or values of whole bytes, and perhaps a null behind the last.
 void AddItems(const std::vector<Bytes>& items, bool has_null, const ValueShape& shape, ArrayEncoding& encoding,
               EncodedPage& page) {
@@ -177,17 +166,23 @@ void AddItems(const std::vector<Bytes>& items, bool has_null, const ValueShape& 
   AddNullable(view, shape, encoding, page);
 }
 
+// Numbers of the items that the rows have, and those items; has_null: one more, behind the last, is null.
+void AddDictionary(uint64_t index_bits, ByteVector indices, const std::vector<Bytes>& items, bool has_null,
+                   const ValueShape& item, ArrayEncoding& encoding, EncodedPage& page) {
+  lance::encodings::Dictionary* dictionary = encoding.mutable_dictionary();
+  dictionary->set_num_dictionary_items(static_cast<uint32_t>(items.size() + has_null));
+  AddFlat(index_bits, std::move(indices),
+          *dictionary->mutable_indices()->mutable_nullable()->mutable_no_nulls()->mutable_values(), page);
+  AddItems(items, has_null, item, *dictionary->mutable_items(), page);
+}
+
 }  // namespace
 
 EncodedPage EncodeDictionaryV20(const IndexedPage& indexed, const ValueShape& index, const ValueShape& item) {
   EncodedPage page;
   page.num_rows = indexed.view.length;
-  lance::encodings::Dictionary* dictionary = page.array_v2_0.emplace().mutable_dictionary();
-  const bool has_null = indexed.view.HasNulls();
-  dictionary->set_num_dictionary_items(static_cast<uint32_t>(indexed.items.size() + has_null));
-  AddFlat(index.bits, indexed.indices,
-          *dictionary->mutable_indices()->mutable_nullable()->mutable_no_nulls()->mutable_values(), page);
-  AddItems(indexed.items, has_null, item, *dictionary->mutable_items(), page);
+  AddDictionary(index.bits, indexed.indices, indexed.items, indexed.view.HasNulls(), item, page.array_v2_0.emplace(),
+                page);
   return page;
 }
 
@@ -205,7 +200,8 @@ arrow::Result<EncodedPage> EncodeLeafV20(const LeafView& view, const ValueShape&
   if (shape.kind == Kind::kVariable) {
     std::optional<Numbered> numbered = is_text ? NumberValues(view) : std::nullopt;
     if (numbered) {
-      AddNumbered(*std::move(numbered), encoding, page);
+      AddDictionary(8, std::move(numbered->numbers), numbered->distinct.items(), /*has_null=*/false, shape, encoding,
+                    page);
     } else {
       ARROW_RETURN_NOT_OK(AddWishedStrings(view, shape, wishes, encoding, page));
     }
