@@ -6,9 +6,9 @@
 #include "javelin/dataset/blobs.h"
 #include "javelin/dataset/dataset.h"
 #include "javelin/table/manifest.h"
-#include "javelin/table/versions.h"
 #include "src/arrow_bridge.h"
 #include "src/scan_arguments.h"
+#include "src/versions.h"
 
 namespace javelin::python {
 
@@ -99,41 +99,6 @@ int64_t RowsWithBlobs(const Handle<Dataset>& self, const nb::object& rows, std::
       [&] { return RowsThatFitWithBlobs(dataset, *batch, batch_bytes.value_or(ScanOptions{}.batch_bytes)); }));
 }
 
-nb::dict ToDict(const table::ManifestSummary& summary) {
-  nb::dict dict;
-  dict["total_data_file_rows"] = summary.data_file_rows;
-  dict["total_data_files"] = summary.data_files;
-  dict["total_deletion_file_rows"] = summary.deleted_rows;
-  dict["total_deletion_files"] = summary.deletion_files;
-  dict["total_files_size"] = summary.data_file_bytes;
-  dict["total_fragments"] = summary.fragments;
-  dict["total_rows"] = summary.rows;
-  return dict;
-}
-
-nb::list Versions(const Handle<Dataset>& self) {
-  const Dataset& dataset = *self;
-  nb::list versions;
-  for (const auto& info : Unwrap(WithoutGil([&] { return dataset.Versions(); }))) {
-    versions.append(nb::make_tuple(info.version.value(), info.timestamp_ns, ToDict(info.summary)));
-  }
-  return versions;
-}
-
-Handle<Dataset> Checkout(const Handle<Dataset>& self, uint64_t version) {
-  const Dataset& dataset = *self;
-  return Handle<Dataset>(self.session(), Unwrap(WithoutGil([&] { return dataset.Checkout(TableVersion(version)); })));
-}
-
-Handle<Dataset> Latest(const Handle<Dataset>& self) {
-  const Dataset& dataset = *self;
-  return Handle<Dataset>(self.session(), Unwrap(WithoutGil([&] { return dataset.CheckoutLatest(); })));
-}
-
-Handle<Dataset> Unpinned(const Handle<Dataset>& self) {
-  return Handle<Dataset>(self.session(), self.object()->At(self.object()->loaded()));
-}
-
 // A list or tuple of ints as the bytes of uint64, in one pass; None if one of them is anything else or out of range.
 nb::object WholeNumbers(const nb::object& items) {
   const auto sequence = nb::steal(PySequence_Fast(items.ptr(), "row numbers must be a list or tuple"));
@@ -217,7 +182,6 @@ void RegisterDataset(nb::module_& module) {
   nb::class_<Handle<Dataset>> dataset(module, "Dataset", "One version of a table.");
   DefineScan(dataset);
   dataset.def_prop_ro("uri", [](const Handle<Dataset>& self) { return self.object()->uri(); })
-      .def_prop_ro("version", [](const Handle<Dataset>& self) { return self.object()->version().value(); })
       .def_prop_ro("schema", [](const Handle<Dataset>& self) { return PySchema{self.object()->arrow_schema()}; })
       .def_prop_ro("data_storage_version",
                    [](const Handle<Dataset>& self) { return self.object()->manifest().data_format_version; })
@@ -231,13 +195,8 @@ void RegisterDataset(nb::module_& module) {
       .def("rows_with_blobs", &RowsWithBlobs, nb::arg("rows"), nb::arg("batch_bytes").none(),
            "How many of the rows of such a batch, from the first on, fit a batch with the bytes of their blobs.")
       .def("read_blobs", &ReadBlobBytes, nb::arg("rows"),
-           "A batch of this version with `_rowaddr`, its descriptions of blobs replaced by their bytes.")
-      .def("versions", &Versions,
-           "Version, time of its commit in nanoseconds since the Unix epoch, what it holds (a dict of numbers).")
-      .def_prop_ro("is_pinned", [](const Handle<Dataset>& self) { return self.object()->is_pinned(); })
-      .def("checkout", &Checkout, nb::arg("version"))
-      .def("unpinned", &Unpinned, "The same version, as if it had been the newest when it was opened.")
-      .def("latest", &Latest);
+           "A batch of this version with `_rowaddr`, its descriptions of blobs replaced by their bytes.");
+  DefineVersions(dataset);
 }
 
 }  // namespace javelin::python

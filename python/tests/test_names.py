@@ -39,7 +39,8 @@ def offered():
         names[f"mem_wal.{name}"] = arguments(getattr(javelin.mem_wal, name))
     names["errors"] = ()
     for prefix, owner in CLASSES.items():
-        for name, member in vars(owner).items():
+        areas = [part for part in owner.__mro__ if part.__module__.startswith("javelin")]
+        for name, member in [item for part in reversed(areas) for item in vars(part).items()]:
             if name in SPECIAL or not name.startswith("_"):
                 names[f"{prefix}.{name}"] = arguments(member)
     return names
