@@ -199,6 +199,12 @@ def format_check() -> Tally:
     return Tally(passed=1)
 
 
+def fuzz_finding(log: list[str]) -> str:
+    """What a target found and the input for it, in one line: where only the end of the output is kept, it is all there is."""
+    wanted = ("SUMMARY:", "Base64:")
+    return " ".join(line.strip() for line in log if line.strip().startswith(wanted))[:2000] or "no summary"
+
+
 def fuzz(prefix: list[str]) -> Tally:
     """A short run of every fuzz target from its corpus, JOBS at a time."""
     listing = (ROOT / "build" / "fuzz" / "fuzzers.txt").read_text().split()
@@ -207,6 +213,7 @@ def fuzz(prefix: list[str]) -> Tally:
     results = emptied(ROOT / "build" / "fuzz" / "results")
 
     environment = dict(os.environ)
+    seed = int(os.environ.get("JAVELIN_SEED_START", 0)) % 2**32  # 0: libFuzzer draws one
     if symbolizer := shutil.which("llvm-symbolizer-19"):
         environment["ASAN_SYMBOLIZER_PATH"] = symbolizer
 
@@ -214,7 +221,7 @@ def fuzz(prefix: list[str]) -> Tally:
         executable, corpus = target
         found = results / executable.name
         found.mkdir()
-        command = [*prefix, executable, f"-max_total_time={max(1, seconds)}", "-timeout=20", "-rss_limit_mb=2048",
+        command = [*prefix, executable, f"-max_total_time={max(1, seconds)}", "-timeout=20", "-rss_limit_mb=2048", f"-seed={seed}",
                    f"-artifact_prefix={found}/", found, *([corpus] if corpus.is_dir() else [])]
         log = results / f"{executable.name}.log"
         with log.open("w") as out:
@@ -224,7 +231,7 @@ def fuzz(prefix: list[str]) -> Tally:
             print(f"{executable.name}: {lines[-1] if lines else ''}", flush=True)
             return Tally(passed=1)
         print("\n".join(lines[-60:]), flush=True)
-        return Tally(failures=[f"fuzz: {executable.name} (input and log under {found.relative_to(ROOT)})"])
+        return Tally(failures=[f"fuzz: {executable.name} (log and input under {found.relative_to(ROOT)}): {fuzz_finding(lines)}"])
 
     tally = Tally()
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:

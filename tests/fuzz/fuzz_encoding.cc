@@ -122,8 +122,7 @@ class Decoding {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const fuzz::Watched watched;
   const fuzz::EncodingInput input = fuzz::EncodingInput::Parse({data, size});
-  const arrow::Status status = Decoding(watched.resources, input).Run();
-  if (!status.ok() && KindOf(status) == ErrorKind::kInternal) __builtin_trap();
+  if (const arrow::Status status = Decoding(watched.resources, input).Run(); !status.ok()) fuzz::CheckRefusal(status);
   watched.Check(0);
   return 0;
 }

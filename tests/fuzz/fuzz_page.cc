@@ -34,7 +34,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   page.version = {2, static_cast<uint16_t>(input.Number(1) % 3)};
   page.num_rows = input.Number(8);
   const auto field = FieldOf(input.Part());
-  if (!field.ok()) return 0;
+  if (!field.ok()) {
+    fuzz::CheckRefusal(field.status());
+    return 0;
+  }
   page.encoding = input.Part();
   page.buffers = input.Parts();
   const auto read = [&](std::vector<file::Slice> slices) {

@@ -2,6 +2,7 @@
 // and what must hold of every answer.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -119,12 +120,14 @@ inline std::shared_ptr<arrow::ArrayData> WithType(const arrow::ArrayData& data,
   return copy;
 }
 
-// A refusal is typed and no bug of ours; an array has the rows that were asked for and is sound to its last offset.
+// A refusal is typed and no bug of ours.
+inline void CheckRefusal(const arrow::Status& refusal) {
+  if (KindOf(refusal) == ErrorKind::kInternal) __builtin_trap();
+}
+
+// A refusal is as above; an array has the rows that were asked for and is sound to its last offset.
 inline void Check(const arrow::Result<std::shared_ptr<arrow::Array>>& array, uint64_t rows) {
-  if (!array.ok()) {
-    if (KindOf(array.status()) == ErrorKind::kInternal) __builtin_trap();
-    return;
-  }
+  if (!array.ok()) return CheckRefusal(array.status());
   if (static_cast<uint64_t>((*array)->length()) != rows) __builtin_trap();
   const auto plain = arrow::MakeArray(WithType(*(*array)->data(), Plain((*array)->type())));
   if (!plain->ValidateFull().ok()) __builtin_trap();

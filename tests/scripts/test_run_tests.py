@@ -135,3 +135,10 @@ def test_an_aim_is_printed_and_fails_nothing(capsys, ours, text):
     benchmarks.print_table(report.measurements)
     assert benchmarks.conclude(report.measurements, []) == 0
     assert text in capsys.readouterr().out
+
+
+def test_a_fuzz_finding_says_what_and_for_which_input():
+    log = ["#2 INITED", "==7== ERROR: libFuzzer: deadly signal", "SUMMARY: libFuzzer: deadly signal", "0x41,",
+           "artifact_prefix='x/'; Test unit written to x/crash-1", "Base64: QQ=="]
+    assert runner.fuzz_finding(log) == "SUMMARY: libFuzzer: deadly signal Base64: QQ=="
+    assert runner.fuzz_finding([]) == "no summary"

@@ -11,20 +11,18 @@ namespace {
 constexpr uint64_t kFewValues = 24;
 constexpr uint64_t kMaxEmptyValues = 1u << 16;
 
+// `target`: room for the slices.
 template <typename T>
-arrow::Status AppendUnit(const uint8_t* packed, unsigned width, std::span<const Slice> slices, ValueSink& out) {
+void UnpackSlices(const uint8_t* packed, unsigned width, std::span<const Slice> slices, uint8_t* target) {
   const uint64_t wanted = TotalCount(slices);
-  ARROW_ASSIGN_OR_RAISE(uint8_t* target, out.AppendFixed(wanted));
-  if (wanted == kPackedUnit && reinterpret_cast<uintptr_t>(target) % sizeof(T) == 0) {
-    UnpackUnit<T>(packed, width, reinterpret_cast<T*>(target));
-    return arrow::Status::OK();
-  }
+  if (wanted == kPackedUnit && reinterpret_cast<uintptr_t>(target) % sizeof(T) == 0)
+    return UnpackUnit<T>(packed, width, reinterpret_cast<T*>(target));
   if (wanted <= kFewValues) {
     for (const Slice& slice : slices) {
       for (uint64_t i = slice.first; i < slice.end(); ++i, target += sizeof(T))
         StoreAt<T>(target, UnpackOne<T>(packed, width, i));
     }
-    return arrow::Status::OK();
+    return;
   }
   T unit[kPackedUnit];
   UnpackUnit<T>(packed, width, unit);
@@ -32,7 +30,6 @@ arrow::Status AppendUnit(const uint8_t* packed, unsigned width, std::span<const 
     std::memcpy(target, unit + slice.first, slice.count * sizeof(T));
     target += slice.count * sizeof(T);
   }
-  return arrow::Status::OK();
 }
 
 template <typename T>
@@ -51,7 +48,9 @@ class InlineDecoder final : public MiniBlockDecoder, public BlockDecoder {
       return Corruption("a bit-packed chunk of {} bytes claims {} bits per value of {}", chunk.size(), width,
                         sizeof(T) * 8);
     }
-    return AppendUnit<T>(chunk.data() + sizeof(T), static_cast<unsigned>(width), slices, out);
+    ARROW_ASSIGN_OR_RAISE(uint8_t* target, out.AppendFixed(TotalCount(slices)));
+    UnpackSlices<T>(chunk.data() + sizeof(T), static_cast<unsigned>(width), slices, target);
+    return arrow::Status::OK();
   }
 
   arrow::Status Decode(Bytes block, uint64_t num_values, DecodeContext& context, ValueSink& out) const override {
@@ -77,19 +76,21 @@ class OutOfLineDecoder final : public BlockDecoder {
     const uint64_t unit_bytes = PackedBytes(width_);
     if (units > 0 && unit_bytes > 0 && units > block.size() / unit_bytes) return WrongSize(block, num_values);
     const uint64_t rest = block.size() - units * unit_bytes;
+    const bool plain_tail = rest == tail * sizeof(T);
+    if (!plain_tail && (tail == 0 || rest != unit_bytes)) return WrongSize(block, num_values);
+    // Once for all of them: there may be millions.
+    ARROW_ASSIGN_OR_RAISE(uint8_t* target, out.AppendFixed(num_values));
+    const uint8_t* packed = block.data();
     const Slice all{0, kPackedUnit};
-    for (uint64_t unit = 0; unit < units; ++unit) {
-      ARROW_RETURN_NOT_OK(AppendUnit<T>(block.data() + unit * unit_bytes, width_, std::span(&all, 1), out));
-    }
-    const uint8_t* tail_bytes = block.data() + units * unit_bytes;
-    if (rest == tail * sizeof(T)) {
-      ARROW_ASSIGN_OR_RAISE(uint8_t* target, out.AppendFixed(tail));
-      if (rest > 0) std::memcpy(target, tail_bytes, rest);
-      return arrow::Status::OK();
-    }
-    if (rest != unit_bytes) return WrongSize(block, num_values);
+    for (uint64_t unit = 0; unit < units; ++unit, packed += unit_bytes, target += kPackedUnit * sizeof(T))
+      UnpackSlices<T>(packed, width_, std::span(&all, 1), target);
     const Slice part{0, tail};
-    return AppendUnit<T>(tail_bytes, width_, std::span(&part, 1), out);
+    if (!plain_tail) {
+      UnpackSlices<T>(packed, width_, std::span(&part, 1), target);
+    } else if (rest > 0) {
+      std::memcpy(target, packed, rest);
+    }
+    return arrow::Status::OK();
   }
 
  private:

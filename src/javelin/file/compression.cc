@@ -38,7 +38,10 @@ arrow::Result<Payload> SplitZstd(Bytes input) {
     return Payload{input, size};
   }
   if (input.size() < 8) return Corruption("a zstd payload of {} bytes has no room for its size", input.size());
-  return Payload{input.subspan(8), LoadAt<uint64_t>(input.data())};
+  const Bytes frame = input.subspan(8);
+  if (frame.size() < 4 || LoadAt<uint32_t>(frame.data()) != kZstdMagic)
+    return Corruption("a zstd payload holds no zstd frame");
+  return Payload{frame, LoadAt<uint64_t>(input.data())};
 }
 
 arrow::Status CheckMost(uint64_t size, uint64_t most) {

@@ -112,6 +112,8 @@ bool EncodeOneValue(const LeafView& view, const ValueShape& shape, const PageLev
   if (has_levels && levels.num_entries() > kMaxEntriesWithLevels) return false;
   const uint64_t first = FirstValid(view);
   if (!AllEqualTo(view, shape, first)) return false;
+  // The block says its sizes in 32 bits.
+  if (shape.kind == Kind::kVariable && view.Value(first).size() > std::numeric_limits<uint32_t>::max()) return false;
   pb::ConstantLayout* layout = page.layout.mutable_constant_layout();
   for (pb::RepDefLayer layer : levels.layers) layout->add_layers(layer);
   if (shape.kind == Kind::kVariable) {

@@ -68,13 +68,13 @@ class Window {
   arrow::Status ExtendTo(uint64_t start) {
     if (start >= start_) return arrow::Status::OK();
     const ByteRange missing{start, start_ - start};
-    ARROW_ASSIGN_OR_RAISE(
-        reservation_,
-        MemoryReservation::Make(*resources_.memory, static_cast<int64_t>(file_size_ - start), "file metadata"));
+    ARROW_ASSIGN_OR_RAISE(MemoryReservation joined, Reserve(file_size_ - start));
+    ARROW_ASSIGN_OR_RAISE(const MemoryReservation read, Reserve(missing.length));
     ARROW_ASSIGN_OR_RAISE(std::vector<BufferPtr> front, store_.GetRanges(key_, std::span(&missing, 1)));
     if (front.size() != 1 || front[0]->size() != static_cast<int64_t>(missing.length))
       return Internal("the store answered other ranges than asked");
     ARROW_ASSIGN_OR_RAISE(bytes_, arrow::ConcatenateBuffers({front[0], bytes_}, resources_.pool));
+    reservation_ = std::move(joined);
     start_ = start;
     return arrow::Status::OK();
   }
@@ -87,6 +87,10 @@ class Window {
   }
 
  private:
+  arrow::Result<MemoryReservation> Reserve(uint64_t bytes) {
+    return MemoryReservation::Make(*resources_.memory, static_cast<int64_t>(bytes), "file metadata");
+  }
+
   const Resources& resources_;
   ObjectStore& store_;
   const std::string& key_;

@@ -6,6 +6,7 @@
 #include <arrow/api.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/array_bytes.h"
 #include "javelin/file/batch_reader.h"
 #include "javelin/file/column_read_internal.h"
 #include "javelin/file/distinct_rows.h"
@@ -38,7 +39,8 @@ uint64_t MetadataBytes(const Container& container) {
   uint64_t bytes = NumFields(container.schema.fields()) * kFieldBytes;
   for (const ColumnMetadata& column : container.columns) {
     for (const PageMetadata& page : column.pages)
-      bytes += sizeof(PageMetadata) + ReadPlanner::kPageBytes + page.encoding.size();
+      bytes += sizeof(PageMetadata) + ReadPlanner::kPageBytes + page.encoding.size() +
+               page.buffers.size() * sizeof(ByteRange);
   }
   return bytes + static_cast<uint64_t>(container.tail_bytes->size());
 }
@@ -250,7 +252,11 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> DataFileReaderImpl::Take(cons
   ARROW_ASSIGN_OR_RAISE(auto batch, ReadOne(projection, columns, {Access::kRows, {SlicesOf(distinct.rows)}, {}}));
   if (distinct.in_order) return batch;
   const arrow::UInt64Array indices(static_cast<int64_t>(rows.size()), arrow::Buffer::Wrap(distinct.places));
-  return TakeRows(batch, indices, file_.environment->resources.pool);
+  const Resources& resources = file_.environment->resources;
+  ARROW_ASSIGN_OR_RAISE(const uint64_t bytes, TakenBytes(*batch, indices));
+  ARROW_ASSIGN_OR_RAISE(const auto memory,
+                        MemoryReservation::Make(*resources.memory, static_cast<int64_t>(bytes), "rows in their order"));
+  return TakeRows(batch, indices, resources.pool);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ class FlatDecoder final : public MiniBlockDecoder, public BlockDecoder {
     const Bytes values = buffers[0];
     ARROW_RETURN_NOT_OK(CheckSize(values, num_values));
     for (const Slice& slice : slices) {
+      if (slice.count == 0) continue;  // an empty buffer may lie nowhere
       if (bits_ == 1) {
         ARROW_RETURN_NOT_OK(out.AppendBits(values.data(), slice.first, slice.count));
         continue;

@@ -26,11 +26,10 @@ const char* FsstTable::Parse(std::span<const uint8_t> bytes) {
   if (bytes.size() != kFsstTableBytes) return "the FSST symbol table is not 2312 bytes long";
   const uint64_t header = LoadWord(bytes.data());
   if (header >> 32 != kMagic) return "the FSST symbol table has no magic number";
-  const size_t num_symbols = header & 0xFF;
+  const size_t num_symbols = header & 0xFF;  // at most 255, which no code is
   stored_plain_ = (header >> 24 & 1) == 0;
   symbols_.fill(0);
   lengths_.fill(0);
-  if (num_symbols > kEscape) return "the FSST symbol table has more than 255 symbols";
   const uint8_t* symbols = bytes.data() + kHeaderBytes;
   const uint8_t* lengths = symbols + num_symbols * 8;
   for (size_t code = 0; code < num_symbols; ++code) {
@@ -39,6 +38,16 @@ const char* FsstTable::Parse(std::span<const uint8_t> bytes) {
     lengths_[code] = lengths[code];
   }
   return nullptr;
+}
+
+size_t FsstTable::DecodedSize(std::span<const uint8_t> encoded) const {
+  size_t size = 0;
+  for (size_t i = 0; i < encoded.size(); ++i) {
+    const bool escape = encoded[i] == kEscape;
+    size += escape ? 1 : lengths_[encoded[i]];
+    i += escape ? 1 : 0;
+  }
+  return size;
 }
 
 size_t FsstTable::Decode(std::span<const uint8_t> encoded, uint8_t* out) const {

@@ -22,6 +22,8 @@ class FsstTable {
 
   // Room that Decode may write to for `encoded` bytes: every code can become 8 bytes, stored 8 bytes at a time.
   static constexpr size_t Capacity(size_t encoded) { return encoded * 8 + 8; }
+  // The length of what Decode makes of a well-formed string. It writes up to 7 bytes behind it.
+  size_t DecodedSize(std::span<const uint8_t> encoded) const;
   static constexpr size_t kMalformed = ~size_t{0};
   // Decodes one string to `out` (Capacity(encoded.size()) bytes of room) and returns its length; kMalformed for an
   // unknown code or an escape without its byte.

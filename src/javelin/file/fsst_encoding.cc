@@ -8,16 +8,22 @@ namespace {
 
 arrow::Status Malformed() { return Corruption("an FSST string has an unknown code or ends inside an escape"); }
 
+// Codes that are decoded in one go: room for what they may become is asked for once, and is small.
+constexpr uint64_t kBatchCodes = 8u << 10;
+
+// Of large values it pays to know what they become: eight times their codes may be much.
+size_t RoomFor(const FsstTable& table, Bytes value) {
+  return value.size() <= kBatchCodes ? FsstTable::Capacity(value.size())
+                                     : table.DecodedSize(value) + FsstTable::Capacity(0);
+}
+
 arrow::Status AppendDecoded(const FsstTable& table, Bytes value, ValueSink& out) {
   if (table.stored_plain()) return out.AppendValue(value);
-  ARROW_ASSIGN_OR_RAISE(uint8_t* target, out.BeginValue(FsstTable::Capacity(value.size())));
+  ARROW_ASSIGN_OR_RAISE(uint8_t* target, out.BeginValue(RoomFor(table, value)));
   const size_t size = table.Decode(value, target);
   if (size == FsstTable::kMalformed) return Malformed();
   return out.CommitValue(size);
 }
-
-// Codes that are decoded in one go: room for what they may become is asked for once, and is small.
-constexpr uint64_t kBatchCodes = 8u << 10;
 
 // Decodes the strings of a chunk batch by batch.
 class Batches {

@@ -216,6 +216,76 @@ TEST(Bombs, DictionariesOfMoreItemsThanTheirBlock) {
   EXPECT_KIND(read(UINT64_MAX), ErrorKind::kOutOfMemory, "decompressed");
 }
 
+TEST(Bombs, PackedValuesOfADictionaryAreMadeAtOnce) {
+  // 64 Mi items of one bit each: 8 MiB of zeros in a block of some hundred bytes, 512 MiB as values.
+  constexpr uint64_t kItems = 64 << 20;
+  CraftedPage page = OneChunk(2, Flat(8), {std::string(2, '\0')});
+  pb::PageLayout layout;
+  ASSERT_TRUE(layout.ParseFromString(page.encoding));
+  auto* mini_block = layout.mutable_mini_block_layout();
+  pb::CompressiveEncoding packed;
+  packed.mutable_out_of_line_bitpacking()->set_uncompressed_bits_per_value(64);
+  *packed.mutable_out_of_line_bitpacking()->mutable_values() = Flat(1);
+  *mini_block->mutable_dictionary() = Zstd(packed);
+  mini_block->set_num_dictionary_items(kItems);
+  page.encoding = layout.SerializeAsString();
+  page.buffers.push_back(CompressedZeros(CompressionScheme::kZstd, kItems / 8));
+  ASSERT_LT(page.buffers.back().size(), 1000u);
+
+  arrow::ProxyMemoryPool pool(arrow::default_memory_pool());
+  Resources resources = TestResources(64 * kMiB);
+  resources.pool = &pool;
+  EXPECT_KIND(ReadCraftedPage(resources, page, FieldOf(arrow::int64()), {{0, 2}}).status(), ErrorKind::kOutOfMemory,
+              "decoded column data");
+  EXPECT_LT(pool.num_allocations(), 50);
+}
+
+// ---- growing ----
+
+// Appends until the budget ends; how often memory was asked for.
+struct Growth {
+  uint64_t size = 0;
+  int64_t allocations = 0;
+};
+Growth GrowToTheLimit(int64_t limit, uint64_t expected) {
+  arrow::ProxyMemoryPool pool(arrow::default_memory_pool());
+  const Resources resources = TestResources(limit);
+  Growth growth;
+  {
+    SinkMemory memory(&pool, resources.memory.get());
+    SinkBuffer buffer(memory);
+    arrow::Status status;
+    while ((status = buffer.Resize(growth.size + 100, expected)).ok()) {
+      growth.size = buffer.size();
+      EXPECT_GE(resources.memory->used(), pool.bytes_allocated());
+    }
+    EXPECT_EQ(KindOf(status), ErrorKind::kOutOfMemory) << status.ToString();
+    EXPECT_LE(pool.max_memory(), limit);
+  }
+  EXPECT_EQ(resources.memory->used(), 0);
+  growth.allocations = pool.num_allocations();
+  return growth;
+}
+
+TEST(SinkBufferTest, NearTheLimitNotEverythingIsCopiedEachTime) {
+  constexpr int64_t kLimit = 4 * kMiB;
+  // While it grows both sizes are held.
+  const Growth doubling = GrowToTheLimit(kLimit, 0);
+  EXPECT_GE(doubling.size, static_cast<uint64_t>(kLimit) / 4);
+  EXPECT_LE(doubling.allocations, 60);
+  // More was foreseen than there is.
+  const Growth foreseen = GrowToTheLimit(kLimit, uint64_t{1} << 40);
+  EXPECT_GE(foreseen.size, static_cast<uint64_t>(kLimit) / 2);
+  EXPECT_LE(foreseen.allocations, 60);
+}
+
+TEST(SinkBufferTest, WhatArrowRoundsUpIsCountedToo) {
+  const Resources resources = TestResources(63);
+  SinkMemory memory(arrow::default_memory_pool(), resources.memory.get());
+  SinkBuffer buffer(memory);
+  EXPECT_KIND(buffer.Resize(1), ErrorKind::kOutOfMemory, "decoded column data");
+}
+
 // ---- whole files ----
 
 class FileMemory : public ::testing::Test {

@@ -327,10 +327,6 @@ arrow::Status CheckBuffers(const PageSpec& spec, const pb::MiniBlockLayout& layo
   return arrow::Status::OK();
 }
 
-}  // namespace
-
-namespace {
-
 // The levels of a page are there if and only if its layers have any.
 arrow::Status CheckLevels(const pb::MiniBlockLayout& layout, const PageLayers& layers, const PageSpec& spec) {
   if (layout.has_def_compression() != (layers.max_def() > 0))

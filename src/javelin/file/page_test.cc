@@ -292,6 +292,10 @@ TEST_F(PageTest, EncodingsMustFitTheColumn) {
   EXPECT_KIND(decode(layout, arrow::int32()), ErrorKind::kCorruption, "Flat(64)");
   EXPECT_KIND(decode(layout, arrow::utf8()), ErrorKind::kCorruption, "Flat(64)");
   EXPECT_KIND(decode(layout, arrow::null()), ErrorKind::kCorruption, "nulls");
+  // Widths whose bits no int holds.
+  values->mutable_flat()->set_bits_per_value(8);
+  EXPECT_KIND(decode(layout, arrow::fixed_size_binary(536'870'913)), ErrorKind::kCorruption, "Flat(8)");
+  EXPECT_KIND(decode(layout, arrow::fixed_size_binary(1 << 28)), ErrorKind::kCorruption, "Flat(8)");
   values->mutable_inline_bitpacking()->set_uncompressed_bits_per_value(64);
   EXPECT_KIND(decode(layout, arrow::int32()), ErrorKind::kCorruption, "InlineBitpacking(64)");
   EXPECT_KIND(decode(layout, arrow::int64()), ErrorKind::kCorruption, "bit-packed");
@@ -338,6 +342,7 @@ TEST(Fsst, DecodesSymbolsAndEscapes) {
   auto decode = [&](std::string encoded) {
     std::string out(FsstTable::Capacity(encoded.size()), '\0');
     const size_t size = table.Decode(AsBytes(encoded), reinterpret_cast<uint8_t*>(out.data()));
+    if (size != FsstTable::kMalformed) EXPECT_EQ(table.DecodedSize(AsBytes(encoded)), size);
     return size == FsstTable::kMalformed ? std::string("malformed") : out.substr(0, size);
   };
   EXPECT_EQ(decode(std::string("\0\1\2\3", 4)), "hello worldorld");
@@ -441,6 +446,9 @@ TEST(Compression, SizesAreNotBelieved) {
   EXPECT_KIND(decompress(CompressionScheme::kLz4, "abc"), ErrorKind::kCorruption, "room");
   EXPECT_KIND(decompress(CompressionScheme::kZstd, Hex("FFFFFFFFFFFFFF7F 28B52FFD")), ErrorKind::kCorruption, "claims");
   EXPECT_KIND(decompress(CompressionScheme::kZstd, "abc"), ErrorKind::kCorruption, "room");
+  // A skippable frame of nothing, which a decoder would pass over.
+  EXPECT_KIND(decompress(CompressionScheme::kZstd, std::string(8, 0) + Hex("502A4D18 00000000")),
+              ErrorKind::kCorruption, "no zstd frame");
 }
 
 TEST(Compression, RoundTripAndBareFrames) {

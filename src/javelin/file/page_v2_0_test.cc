@@ -215,6 +215,15 @@ TEST_F(PageV20Test, OddDictionariesAreRefused) {
               ErrorKind::kCorruption, "2000000000 nulls");
 }
 
+TEST_F(PageV20Test, PackedBytesOfStringsAreRefused) {
+  const std::string encoding = "binary { indices { " + Flat(64, 0) +
+                               " } bytes { bitpacked { compressed_bits_per_value: 4 uncompressed_bits_per_value: 8 "
+                               "buffer { buffer_index: 1 } } } "
+                               "null_adjustment: 10 }";
+  EXPECT_KIND(Decode(encoding, {Raw<uint64_t>({1, 2}), "\x21"}, 2, arrow::utf8()).status(), ErrorKind::kNotSupported,
+              "packed bytes");
+}
+
 TEST_F(PageV20Test, CompressedStringsMustHoldTheirEnds) {
   const std::string text(1000, 'x');
   std::vector<uint8_t> bytes;

@@ -24,6 +24,7 @@ class SinkMemory {
   uint64_t bytes() const { return static_cast<uint64_t>(reserved_); }
   // Counts `bytes` that the caller is about to take. OutOfMemory: the budget does not allow it.
   arrow::Status Reserve(uint64_t bytes);
+  void Release(uint64_t bytes);
 
  private:
   arrow::MemoryPool* pool_;

@@ -24,6 +24,7 @@ arrow::Result<BinaryForm> ParseBinary(const pb20::Binary& encoding, const PageMe
   ARROW_ASSIGN_OR_RAISE(form.bytes, ParseNoNullFlat(encoding.bytes(), page));
   form.adjustment = encoding.null_adjustment();
   if (!form.ends.plain()) return NotSupported("compressed or packed offsets of strings are not readable");
+  if (!form.bytes.plain() && !form.bytes.compressed()) return NotSupported("packed bytes of strings are not readable");
   if (form.ends.bits() != 64 || form.bytes.bits() != 8 || form.adjustment == 0)
     return Corruption("a page of strings has odd offsets or bytes");
   ARROW_RETURN_NOT_OK(form.ends.MustHold(page.num_rows));

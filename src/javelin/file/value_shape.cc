@@ -40,6 +40,8 @@ arrow::Result<ValueShape> ShapeOf(const arrow::DataType& type) {
     case Type::BINARY: return ValueShape{.kind = ValueShape::Kind::kVariable, .bits = 32};
     case Type::LARGE_STRING:
     case Type::LARGE_BINARY: return ValueShape{.kind = ValueShape::Kind::kVariable, .bits = 64};
+    case Type::FIXED_SIZE_BINARY:  // Arrow's bit_width() is an int, which large ones overflow
+      return FixedShape(static_cast<uint64_t>(static_cast<const arrow::FixedSizeBinaryType&>(type).byte_width()) * 8);
     case Type::FIXED_SIZE_LIST: {
       const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
       ARROW_ASSIGN_OR_RAISE(ValueShape item, ShapeOf(*list.value_type()));
