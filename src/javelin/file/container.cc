@@ -1,6 +1,7 @@
 #include "javelin/file/container_internal.h"
 
 #include <google/protobuf/any.pb.h>
+#include <google/protobuf/io/coded_stream.h>
 #include "lanceproto/encodings_v2_0.pb.h"
 #include "lanceproto/file.pb.h"
 #include "lanceproto/file2.pb.h"
@@ -146,17 +147,63 @@ arrow::Result<TypedBytes> UnpackEncoding(const lance::file::v2::Encoding& encodi
   return TypedBytes{url.substr(url.rfind('/') + 1), std::move(*any.mutable_value())};
 }
 
+// The parts of the message of a column, each to be parsed by itself: all pages parsed together could take a hundred
+// times their bytes.
+struct ColumnParts {
+  Bytes encoding;
+  std::vector<Bytes> pages;
+};
+
+bool SkipNumber(google::protobuf::io::CodedInputStream& in, uint32_t wire_type) {
+  uint64_t number = 0;
+  switch (wire_type) {
+    case 0: return in.ReadVarint64(&number);
+    case 1: return in.Skip(8);
+    case 5: return in.Skip(4);
+    default: return false;  // groups, which no version wrote
+  }
+}
+
+arrow::Result<ColumnParts> SplitColumn(Bytes message) {
+  constexpr uint32_t kBytes = 2;  // wire type
+  if (message.size() > static_cast<uint64_t>(std::numeric_limits<int>::max()))
+    return Corruption("the metadata is too long");
+  google::protobuf::io::CodedInputStream in(message.data(), static_cast<int>(message.size()));
+  ColumnParts parts;
+  while (const uint32_t tag = in.ReadTag()) {
+    if (tag % 8 != kBytes) {
+      if (!SkipNumber(in, tag % 8)) return Corruption("the metadata does not parse");
+      continue;
+    }
+    uint32_t length = 0;
+    if (!in.ReadVarint32(&length)) return Corruption("the metadata does not parse");
+    const auto begin = static_cast<size_t>(in.CurrentPosition());
+    if (length > message.size() - begin) return Corruption("the metadata does not parse");
+    const Bytes part = message.subspan(begin, length);
+    in.Skip(static_cast<int>(length));
+    if (tag / 8 == lance::file::v2::ColumnMetadata::kEncodingFieldNumber) parts.encoding = part;
+    if (tag / 8 == lance::file::v2::ColumnMetadata::kPagesFieldNumber) parts.pages.push_back(part);
+  }
+  if (!in.ConsumedEntireMessage()) return Corruption("the metadata does not parse");
+  return parts;
+}
+
 // Which column it is says the caller.
 class ColumnReader {
  public:
-  ColumnReader(FileVersion version, uint64_t file_size) : version_(version), file_size_(file_size) {}
+  ColumnReader(const Resources& resources, FileVersion version, uint64_t file_size)
+      : resources_(resources), version_(version), file_size_(file_size) {}
 
   arrow::Result<ColumnMetadata> Read(Bytes bytes) {
-    lance::file::v2::ColumnMetadata proto;
-    ARROW_RETURN_NOT_OK(ParseMessage(bytes, "the metadata", proto));
+    // Two bytes can be a page.
+    ARROW_ASSIGN_OR_RAISE(const MemoryReservation split_memory, Reserve(bytes.size() / 2 * sizeof(Bytes)));
+    ARROW_ASSIGN_OR_RAISE(const ColumnParts parts, SplitColumn(bytes));
+    ARROW_ASSIGN_OR_RAISE(const MemoryReservation memory,
+                          Reserve(parts.pages.size() * sizeof(PageMetadata) + bytes.size()));
     ColumnMetadata column;
-    ARROW_RETURN_NOT_OK(ReadColumnEncoding(proto, column));
-    for (const auto& page : proto.pages()) {
+    ARROW_RETURN_NOT_OK(ReadColumnEncoding(parts.encoding, column));
+    column.pages.reserve(parts.pages.size());
+    for (const Bytes page : parts.pages) {
       arrow::Result<PageMetadata> metadata = ReadPage(page);
       if (!metadata.ok()) return WithContext(metadata.status(), fmt::format("page {}", column.pages.size()));
       metadata->first_row = column.num_rows;
@@ -168,10 +215,17 @@ class ColumnReader {
   }
 
  private:
-  arrow::Status ReadColumnEncoding(const lance::file::v2::ColumnMetadata& proto, ColumnMetadata& column) {
+  arrow::Result<MemoryReservation> Reserve(uint64_t bytes) {
+    return MemoryReservation::Make(*resources_.memory, static_cast<int64_t>(bytes), "file metadata");
+  }
+
+  arrow::Status ReadColumnEncoding(Bytes bytes, ColumnMetadata& column) {
     // Only 2.0 files may go without.
-    if (!proto.has_encoding() && version_ == FileVersion{2, 0}) return arrow::Status::OK();
-    ARROW_ASSIGN_OR_RAISE(TypedBytes encoding, UnpackEncoding(proto.encoding()));
+    if (bytes.data() == nullptr && version_ == FileVersion{2, 0}) return arrow::Status::OK();
+    ARROW_ASSIGN_OR_RAISE(const MemoryReservation memory, ReserveParsed(resources_, bytes));
+    lance::file::v2::Encoding proto;
+    ARROW_RETURN_NOT_OK(ParseMessage(bytes, "the encoding", proto));
+    ARROW_ASSIGN_OR_RAISE(TypedBytes encoding, UnpackEncoding(proto));
     lance::encodings::ColumnEncoding message;
     if (encoding.name != message.GetTypeName()) return NotSupported("the encoding {} is not known", encoding.name);
     if (!message.ParseFromString(encoding.bytes)) return Corruption("the encoding does not parse");
@@ -180,7 +234,10 @@ class ColumnReader {
     return arrow::Status::OK();
   }
 
-  arrow::Result<PageMetadata> ReadPage(const lance::file::v2::ColumnMetadata::Page& proto) {
+  arrow::Result<PageMetadata> ReadPage(Bytes bytes) {
+    ARROW_ASSIGN_OR_RAISE(const MemoryReservation memory, ReserveParsed(resources_, bytes));
+    lance::file::v2::ColumnMetadata::Page proto;
+    ARROW_RETURN_NOT_OK(ParseMessage(bytes, "the metadata", proto));
     if (proto.buffer_offsets_size() != proto.buffer_sizes_size())
       return Corruption("{} buffer offsets and {} sizes", proto.buffer_offsets_size(), proto.buffer_sizes_size());
     PageMetadata page;
@@ -198,6 +255,7 @@ class ColumnReader {
     return page;
   }
 
+  const Resources& resources_;
   FileVersion version_;
   uint64_t file_size_;
 };
@@ -267,8 +325,7 @@ class ContainerReader {
     ARROW_RETURN_NOT_OK(window_.ExtendTo(first));
     for (uint32_t i = 0; i < footer_.num_columns; ++i) {
       ARROW_ASSIGN_OR_RAISE(Bytes bytes, window_.View(ranges[i]));
-      ARROW_ASSIGN_OR_RAISE(const MemoryReservation memory, ReserveParsed(resources_, bytes));
-      auto column = ColumnReader(footer_.version, tail_.object_size).Read(bytes);
+      auto column = ColumnReader(resources_, footer_.version, tail_.object_size).Read(bytes);
       if (!column.ok()) return WithContext(column.status(), fmt::format("column {}", i));
       container_.columns.push_back(*std::move(column));
     }

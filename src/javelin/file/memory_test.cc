@@ -337,6 +337,22 @@ TEST_F(FileMemory, WhatAReaderKeepsIsCountedUntilItGoes) {
   EXPECT_EQ(resources_.memory->used(), 0);
 }
 
+TEST_F(FileMemory, PagesAreParsedOneByOne) {
+  // Each page has a symbol table of its own.
+  arrow::StringBuilder texts;
+  for (int i = 0; i < 100'000; ++i) ASSERT_TRUE(texts.Append(fmt::format("the text of row number {}", i)).ok());
+  const WrittenFile file =
+      WriteFile(resources_, {OneColumn(texts.Finish().ValueOrDie())}, {.page_bytes = 8 << 10}).ValueOrDie();
+  const auto open = [&](int64_t limit) {
+    return DataFileReader::Open(TestResources(limit), StoreOf(file.bytes), "f.lance").status();
+  };
+  const auto reader = DataFileReader::Open(resources_, StoreOf(file.bytes), "f.lance").ValueOrDie();
+  const auto kept = static_cast<int64_t>(reader->memory_bytes());
+  ASSERT_GT(kept, 128 << 10);
+  const int64_t least = LeastBudget(open);
+  EXPECT_LE(least, 4 * kept);
+}
+
 TEST_F(FileMemory, ABombNamesFileColumnAndPage) {
   const WrittenFile file =
       WriteFile(resources_, {OneColumn(RandomColumns(1).Make(arrow::utf8(), 100'000, 0, Spread::kSmall))}).ValueOrDie();
