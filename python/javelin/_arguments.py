@@ -6,8 +6,12 @@ from __future__ import annotations
 import numbers
 import operator
 import os
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import pyarrow as pa
+import pyarrow.compute  # noqa: F401  (pa.compute)
 
 from . import errors
 
@@ -56,6 +60,15 @@ def seconds(name: str, value: Any, least: float = 0, most: float = _MOST_SECONDS
     return float(min(max(value, -_MOST_SECONDS), _MOST_SECONDS))  # some ints are too large for a float
 
 
+def milliseconds(name: str, value: Any) -> int:
+    """A timedelta as whole milliseconds."""
+    if not isinstance(value, timedelta):
+        raise wrong_type(name, "a timedelta", value)
+    if not timedelta(0) <= value <= timedelta(seconds=_MOST_SECONDS // 10):
+        raise errors.InvalidInput(f"{name} must be from 0 to {_MOST_SECONDS // 10} seconds, got {value}")
+    return value // timedelta(milliseconds=1)
+
+
 def flag(name: str, value: Any) -> bool:
     """True or False, also those of numpy; nothing else counts as one of them."""
     if not isinstance(value, bool) and (type(value).__module__, type(value).__name__.rstrip("_")) != ("numpy", "bool"):
@@ -85,6 +98,22 @@ def names(name: str, value: Any) -> Optional[List[str]]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
         raise errors.WrongType(f"{name} must be a list of str, got {value!r}")
     return list(value)
+
+
+def sql(name: str, value: Any) -> str:
+    """A text in the language of filters."""
+    if isinstance(value, pa.compute.Expression):
+        raise errors.WrongType(f"{name} must be a str with an SQL condition, got a pyarrow Expression; write it as SQL")
+    if not isinstance(value, str):
+        raise wrong_type(name, "a str with SQL", value)
+    return value
+
+
+def sql_by_name(name: str, value: Any) -> List[Tuple[str, str]]:
+    """A dict of names and SQL texts, in its order."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise errors.WrongType(f"{name} must map names to SQL texts, got {value!r}")
+    return [(key, sql(f"{name}[{key!r}]", text)) for key, text in value.items()]
 
 
 def column_names(columns: Any) -> Optional[List[str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Optional
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import pyarrow as pa
 
@@ -19,6 +20,13 @@ def wants_bytes_of_blobs(blob_handling: Optional[str]) -> bool:
     if _arguments.text("blob_handling", blob_handling) not in known:
         raise errors.InvalidInput(f"blob_handling must be 'all_binary' or 'blobs_descriptions', got '{blob_handling}'")
     return known[blob_handling]
+
+
+class BlobBytes(NamedTuple):
+    """How the bytes of blobs are read."""
+
+    drop_address: bool  # the scan has `_rowaddr` for them only
+    batch_bytes: Optional[int]  # of a batch with the bytes, about
 
 
 class _BlobReader:
@@ -69,33 +77,71 @@ def table_of(reader: Any) -> pa.Table:
     return pa.Table.from_batches(batches, schema=None if batches else pa.schema(reader.schema))
 
 
+class ViewScan:
+    """A prepared scan of a fresh view: what LanceScanner needs of the extension's Scanner."""
+
+    def __init__(self, view: Any, arguments: Dict[str, Any]) -> None:
+        self._view, self._arguments = view, arguments
+
+    def to_reader(self) -> Any:
+        return self._view.scan(**self._arguments)
+
+    def explain(self, verbose: bool) -> str:
+        raise errors.NotSupported("the plan of a scan of a fresh view")
+
+    def analyze(self) -> str:
+        raise errors.NotSupported("the plan of a scan of a fresh view")
+
+    def count_rows(self) -> int:
+        rows = max(self._view.count_rows() - self._arguments["offset"], 0)
+        return rows if self._arguments["limit"] is None else min(rows, self._arguments["limit"])
+
+
+@dataclass
+class ColumnOrdering:
+    """One column of `order_by`: its name, the direction, and where nulls come, whichever the direction."""
+
+    column_name: str
+    ascending: bool = True
+    nulls_first: bool = False
+
+
+def orderings(order_by: Optional[Sequence[Union[str, ColumnOrdering]]]) -> List[Tuple[str, bool, bool]]:
+    if order_by is None:
+        return []
+    if isinstance(order_by, str) or not isinstance(order_by, Sequence):
+        raise _arguments.wrong_type("order_by", "a list of str or ColumnOrdering", order_by)
+    checked = []
+    for key in order_by:
+        key = ColumnOrdering(key) if isinstance(key, str) else key
+        if not isinstance(key, ColumnOrdering):
+            raise _arguments.wrong_type("order_by", "a list of str or ColumnOrdering", order_by)
+        checked.append((_arguments.text("column_name", key.column_name), _arguments.flag("ascending", key.ascending),
+                        _arguments.flag("nulls_first", key.nulls_first)))
+    return checked
+
+
+def limits(limit: Optional[int], offset: Optional[int], batch_size: Optional[int]) -> Dict[str, Any]:
+    """Checked arguments that every scan has."""
+    return dict(
+        limit=_arguments.optional_whole_number("limit", limit),
+        offset=_arguments.optional_whole_number("offset", offset) or 0,
+        batch_rows=_arguments.optional_whole_number("batch_size", batch_size, least=1),
+    )
+
+
 class LanceScanner:
     """A scan that is ready to run; every method runs it anew. Made by :meth:`LanceDataset.scanner` and
     :meth:`FreshView.scan`."""
 
-    def __init__(self, core: Any, columns: Optional[List[str]], limit: Optional[int], offset: Optional[int],
-                 batch_size: Optional[int], with_row_id: bool, with_row_address: bool, blob_handling: Optional[str] = None,
-                 batch_size_bytes: Optional[int] = None) -> None:
+    def __init__(self, core: Any, scan: Any, blobs: Optional[BlobBytes] = None) -> None:
         self._core = core
-        self._bytes_of_blobs = wants_bytes_of_blobs(blob_handling)
-        self._limit = _arguments.optional_whole_number("limit", limit)
-        self._offset = _arguments.optional_whole_number("offset", offset) or 0
-        self._arguments = dict(
-            columns=_arguments.column_names(columns),
-            limit=self._limit,
-            offset=self._offset,
-            batch_rows=_arguments.optional_whole_number("batch_size", batch_size, least=1),
-            batch_bytes=_arguments.optional_whole_number("batch_size_bytes", batch_size_bytes, least=1),
-            with_row_id=_arguments.optional_flag("with_row_id", with_row_id),
-            with_row_address=_arguments.optional_flag("with_row_address", with_row_address),
-        )
+        self._scan = scan
+        self._blobs = blobs  # None: blobs are read as where they lie
 
     def _reader(self) -> Any:
-        if not self._bytes_of_blobs:
-            return self._core.scan(**self._arguments)
-        reader = self._core.scan(**{**self._arguments, "with_row_address": True})
-        asked = self._arguments["with_row_address"] or ROW_ADDRESS in (self._arguments["columns"] or [])
-        return _BlobReader(self._core, reader, drop_address=not asked, batch_bytes=self._arguments["batch_bytes"])
+        reader = self._scan.to_reader()
+        return reader if self._blobs is None else _BlobReader(self._core, reader, *self._blobs)
 
     @property
     def projected_schema(self) -> pa.Schema:
@@ -125,9 +171,18 @@ class LanceScanner:
         return self.to_table().to_pandas(**kwargs)
 
     def count_rows(self) -> int:
-        """Number of rows of the result, without reading them."""
-        rows = max(self._core.count_rows() - self._offset, 0)
-        return rows if self._limit is None else min(rows, self._limit)
+        """Number of rows of the result. Reads only the columns of the filter, without one nothing."""
+        return self._scan.count_rows()
+
+    def explain_plan(self, verbose: bool = False) -> str:
+        """The steps of the scan, one a line, the outermost first; `verbose` names fragments and files too. Reads nothing. The text
+        is for people, and its form may change."""
+        return self._scan.explain(_arguments.flag("verbose", verbose))
+
+    def analyze_plan(self) -> str:
+        """Runs the scan, without keeping its rows, and returns the steps with what they took: time, rows, batches, and requests
+        and bytes of the table's store, as if nothing of its files were known. The text is for people."""
+        return self._scan.analyze()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         if requested_schema is not None:

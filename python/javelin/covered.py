@@ -7,8 +7,9 @@ package itself and against the released one.
 from types import MappingProxyType
 from typing import Mapping, Tuple
 
-_SCAN = ("columns", "limit", "offset", "batch_size", "with_row_id", "with_row_address")
-_BLOBS = ("blob_handling",)
+_SCAN = ("columns", "filter", "limit", "offset", "batch_size", "with_row_id", "with_row_address")
+_MORE_SCAN = ("batch_size_bytes", "scan_in_order", "late_materialization", "blob_handling", "order_by")
+_RETRIES = ("conflict_retries", "retry_timeout")
 _WRITER = (
     "durable_write",
     "max_wal_buffer_size",
@@ -47,17 +48,20 @@ COVERED: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         "LanceDataset.lance_schema": (),
         "LanceDataset.data_storage_version": (),
         "LanceDataset.session": (),
-        "LanceDataset.scanner": _SCAN + ("batch_size_bytes",) + _BLOBS,
-        "LanceDataset.to_table": _SCAN + ("batch_size_bytes",) + _BLOBS,
-        "LanceDataset.to_batches": _SCAN + ("batch_size_bytes",) + _BLOBS,
+        "LanceDataset.scanner": _SCAN + _MORE_SCAN,
+        "LanceDataset.to_table": _SCAN + _MORE_SCAN,
+        "LanceDataset.to_batches": _SCAN + _MORE_SCAN,
         "LanceDataset.to_pandas": _SCAN + ("kwargs",),
         "LanceDataset.head": ("num_rows", "kwargs"),
         "LanceDataset.take": ("indices", "columns"),
-        "LanceDataset.count_rows": (),
+        "LanceDataset.sample": ("num_rows", "columns", "randomize_order", "kwargs"),
+        "LanceDataset.count_rows": ("filter",),
         "LanceDataset.__len__": (),
         "LanceDataset.versions": (),
         "LanceDataset.checkout_version": ("version",),
         "LanceDataset.checkout_latest": (),
+        "LanceDataset.delete": ("predicate",) + _RETRIES,
+        "LanceDataset.update": ("updates", "where", "data_storage_version") + _RETRIES,
         "LanceDataset.insert": ("data", "mode", "kwargs"),
         "LanceDataset.initialize_mem_wal": (
             "maintained_indexes",
@@ -76,6 +80,8 @@ COVERED: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         "LanceScanner.to_reader": (),
         "LanceScanner.to_pandas": ("kwargs",),
         "LanceScanner.count_rows": (),
+        "LanceScanner.explain_plan": ("verbose",),
+        "LanceScanner.analyze_plan": (),
         "mem_wal.ShardWriter.shard_id": (),
         "mem_wal.ShardWriter.put": ("data", "schema"),
         "mem_wal.ShardWriter.delete": ("keys", "schema"),
@@ -125,7 +131,7 @@ OURS: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         "Session.memory_limit_bytes": (),
         "Session.memory_used_bytes": (),
         "LanceDataset.__arrow_c_stream__": ("requested_schema",),
-        "LanceDataset.take": _BLOBS,
+        "LanceDataset.take": ("blob_handling",),
         "LanceDataset.initialize_mem_wal": ("adopt_sstables",) + _OUR_WRITER,
         "LanceDataset.mem_wal_writer": _OUR_WRITER + ("commit_mode", "frozen_memtable_grace_ms", "shard_spec_id"),
         "LanceDataset.compact_shards": ("shard", "max_bytes", "dry_run", "retired_grace"),

@@ -12,6 +12,8 @@ from . import session as _session
 from ._data import Source
 from ._mem_wal_doors import MemWal
 from ._reading import Reading
+from ._rows import Rows
+from ._scan import ColumnOrdering  # noqa: F401  (where the released package has it)
 from ._versions import Versions
 from .schema import LanceSchema
 from .session import Session
@@ -123,6 +125,7 @@ def write_dataset(
 
 class LanceDataset(
     Reading,
+    Rows,
     Versions,
     MemWal,
 ):

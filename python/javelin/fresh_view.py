@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional
 
 import pyarrow as pa
 
-from . import _arguments, _core, errors
+from . import _arguments, _core, _scan, errors
 from ._data import as_batch
 from ._keys import source_of_keys
 from ._scan import LanceScanner
@@ -55,7 +55,8 @@ class FreshView:
         batch_size: Optional[int] = None,
     ) -> LanceScanner:
         """Prepare a scan. Newest rows first; the order is the same each time. Arguments: :meth:`LanceDataset.scanner`."""
-        return LanceScanner(self._core, columns, limit, offset, batch_size, False, False)
+        arguments = dict(columns=_arguments.column_names(columns), **_scan.limits(limit, offset, batch_size))
+        return LanceScanner(self._core, _scan.ViewScan(self._core, arguments))
 
     def to_table(
         self,

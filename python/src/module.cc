@@ -7,6 +7,8 @@
 #include "src/dataset.h"
 #include "src/errors.h"
 #include "src/mem_wal.h"
+#include "src/rows.h"
+#include "src/scanner.h"
 #include "src/wake_queue.h"
 
 NB_MODULE(_javelin_core, module) {
@@ -18,6 +20,8 @@ NB_MODULE(_javelin_core, module) {
   python::Check(arrow::compute::Initialize());
   python::RegisterArrowBridge(module);
   python::RegisterDataset(module);
+  python::RegisterScanner(module);
+  python::RegisterRows(module);
   python::RegisterMemWal(module);
   python::RegisterWakeQueue(module);
   python::RegisterShardWriter(module);

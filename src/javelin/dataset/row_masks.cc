@@ -1,5 +1,7 @@
 #include "javelin/dataset/row_masks_internal.h"
 
+#include <map>
+
 #include "javelin/base/error.h"
 #include "javelin/dataset/fragment_rows_internal.h"
 #include "javelin/table/deletion_vector.h"
@@ -7,29 +9,43 @@
 
 namespace javelin::internal {
 
+namespace {
+
+arrow::Status CheckAllLive(const DatasetState& table, const FragmentRows& now, FragmentId fragment,
+                           const table::OffsetSet& rows) {
+  if (rows.empty() || (rows.max() < now.physical() && !now.deleted().Intersects(rows))) return arrow::Status::OK();
+  for (const table::OffsetSet::Run& run : rows.runs()) {
+    for (uint64_t offset = run.first; offset <= run.last; ++offset)
+      ARROW_RETURN_NOT_OK(CheckLive(table, now, RowAddress(fragment, static_cast<uint32_t>(offset))));
+  }
+  return arrow::Status::OK();
+}
+
+}  // namespace
+
 arrow::Result<RowMasks> RowMasks::Make(const DatasetState& table, std::span<const RowAddress> rows) {
+  std::map<FragmentId, std::vector<uint32_t>> offsets;
+  for (const RowAddress row : rows) offsets[row.fragment()].push_back(row.offset());
+  table::RowsByFragment by_fragment;
+  for (auto& [fragment, numbers] : offsets) by_fragment[fragment] = table::OffsetSet::FromUnsorted(std::move(numbers));
+  return Make(table, std::move(by_fragment));
+}
+
+arrow::Result<RowMasks> RowMasks::Make(const DatasetState& table, table::RowsByFragment rows) {
   RowMasks masks;
   masks.table_ = &table;
-  std::vector<RowAddress> sorted(rows.begin(), rows.end());
-  std::sort(sorted.begin(), sorted.end());
-  for (size_t start = 0; start < sorted.size();) {
-    size_t end = start;
-    while (end < sorted.size() && sorted[end].fragment() == sorted[start].fragment()) ++end;
-    ARROW_ASSIGN_OR_RAISE(const table::Fragment* fragment, table.GetFragment(sorted[start].fragment()));
-    ARROW_RETURN_NOT_OK(masks.Add(*fragment, std::span(sorted).subspan(start, end - start)));
-    start = end;
+  masks.rows_ = std::move(rows);
+  std::erase_if(masks.rows_, [](const auto& rows_of) { return rows_of.second.empty(); });
+  for (const auto& [id, gone] : masks.rows_) {
+    ARROW_ASSIGN_OR_RAISE(const table::Fragment* fragment, table.GetFragment(id));
+    ARROW_RETURN_NOT_OK(masks.Add(*fragment, gone));
   }
   return masks;
 }
 
-arrow::Status RowMasks::Add(const table::Fragment& fragment, std::span<const RowAddress> rows) {
+arrow::Status RowMasks::Add(const table::Fragment& fragment, const table::OffsetSet& gone) {
   ARROW_ASSIGN_OR_RAISE(const FragmentRows now, FragmentRows::Load(*table_, fragment));
-  std::vector<uint32_t> offsets;
-  for (RowAddress row : rows) {
-    ARROW_RETURN_NOT_OK(CheckLive(*table_, now, row));
-    offsets.push_back(row.offset());
-  }
-  const auto& gone = rows_[fragment.id] = table::OffsetSet::FromUnsorted(std::move(offsets));
+  ARROW_RETURN_NOT_OK(CheckAllLive(*table_, now, fragment.id, gone));
   const table::OffsetSet deleted = now.deleted().With(gone);
   if (deleted.size() == now.physical()) {
     removed_.push_back(fragment.id);

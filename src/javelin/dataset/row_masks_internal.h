@@ -18,6 +18,7 @@ class RowMasks {
   // Reads the deletion files that there are of the fragments touched; writes nothing. `table` must outlive this.
   // InvalidInput: no such fragment, or a row that does not exist or is deleted already.
   static arrow::Result<RowMasks> Make(const DatasetState& table, std::span<const RowAddress> rows);
+  static arrow::Result<RowMasks> Make(const DatasetState& table, table::RowsByFragment rows);
 
   // Fragments with a new deletion file, which holds the rows deleted before too / without any row left; ascending.
   const std::vector<table::Fragment>& updated() const { return updated_; }
@@ -31,7 +32,7 @@ class RowMasks {
   void Discard();
 
  private:
-  arrow::Status Add(const table::Fragment& fragment, std::span<const RowAddress> rows);
+  arrow::Status Add(const table::Fragment& fragment, const table::OffsetSet& gone);
 
   const DatasetState* table_ = nullptr;
   std::vector<table::Fragment> updated_;

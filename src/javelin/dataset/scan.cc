@@ -75,13 +75,13 @@ arrow::Result<BlockRows> DecodeBlock(const ScanPlan::Block& block, FragmentReade
 // time: two blocks that share a page need its table once. Each is decoded as soon as it is fetched.
 class Scan final : public arrow::RecordBatchReader {
  public:
-  Scan(std::shared_ptr<const DatasetState> table, Projection projection, const ScanOptions& options)
+  Scan(std::shared_ptr<const DatasetState> table, Projection projection, RowScan scan)
       : table_(std::move(table)),
         projection_(std::move(projection)),
-        batch_rows_(options.batch_rows),
+        batch_rows_(scan.batch_rows),
         blocks_ahead_(kBlocksAhead),
-        size_(options.batch_bytes, projection_),
-        plan_(table_, projection_, options.offset, options.limit.value_or(UINT64_MAX)) {}
+        size_(scan.batch_bytes, projection_),
+        plan_(table_, projection_, std::move(scan.fragments), scan.begin) {}
 
   std::shared_ptr<arrow::Schema> schema() const override { return projection_.arrow_schema(); }
 
@@ -108,6 +108,7 @@ class Scan final : public arrow::RecordBatchReader {
     closed_ = true;
     DropAhead();
     batches_.clear();
+    handed_out_ = {};
     plan_.Forget(SIZE_MAX);
     return arrow::Status::OK();
   }
@@ -237,6 +238,17 @@ class Scan final : public arrow::RecordBatchReader {
 
 }  // namespace
 
+std::vector<const table::Fragment*> AllFragments(const DatasetState& table) {
+  std::vector<const table::Fragment*> fragments;
+  for (const table::Fragment& fragment : table.manifest().fragments) fragments.push_back(&fragment);
+  return fragments;
+}
+
+std::shared_ptr<arrow::RecordBatchReader> ScanRows(std::shared_ptr<const DatasetState> table, Projection projection,
+                                                   RowScan scan) {
+  return std::make_shared<Scan>(std::move(table), std::move(projection), std::move(scan));
+}
+
 arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> MakeScan(std::shared_ptr<const DatasetState> table,
                                                                   const ScanOptions& options) {
   if (options.batch_rows == 0 || options.batch_bytes == 0)
@@ -244,7 +256,11 @@ arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> MakeScan(std::shared_pt
   ARROW_RETURN_NOT_OK(arrow::compute::Initialize());
   ARROW_ASSIGN_OR_RAISE(Projection projection, Projection::Make(table->manifest().schema, options.columns,
                                                                 options.with_row_id, options.with_row_address));
-  return std::make_shared<Scan>(std::move(table), std::move(projection), options);
+  RowScan scan{.fragments = AllFragments(*table),
+               .begin = {.skip = options.offset, .left = options.limit.value_or(UINT64_MAX)},
+               .batch_rows = options.batch_rows,
+               .batch_bytes = options.batch_bytes};
+  return ScanRows(std::move(table), std::move(projection), std::move(scan));
 }
 
 }  // namespace javelin::internal

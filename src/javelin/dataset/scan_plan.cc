@@ -61,8 +61,8 @@ void BlockSize::Learn(uint64_t rows, uint64_t bytes) {
 }
 
 arrow::Result<bool> ScanPlan::FindFragment() {
-  while (at_.left != 0 && at_.fragment < fragments().size()) {
-    const table::Fragment& fragment = fragments()[at_.fragment];
+  while (at_.left != 0 && at_.fragment < fragments_.size()) {
+    const table::Fragment& fragment = *fragments_[at_.fragment];
     if (at_.position != 0) return true;
     if (at_.skip == 0 && KnownLiveRows(fragment) != 0) return true;
     ARROW_ASSIGN_OR_RAISE(const uint64_t live, CountLiveRows(*table_, fragment));
@@ -86,7 +86,7 @@ ScanPlan::OpenResult ScanPlan::Open(bool may_wait) {
   Opened& opened = opened_[index];
   if (opened.reader != nullptr) return opened.reader;
   if (opened.opening == nullptr) {
-    ARROW_ASSIGN_OR_RAISE(opened.reader, OpenFragment(table_, fragments()[at_.fragment], projection_));
+    ARROW_ASSIGN_OR_RAISE(opened.reader, OpenFragment(table_, *fragments_[at_.fragment], projection_));
     return opened.reader;
   }
   if (!may_wait && !opened.opening->IsReady()) return nullptr;
@@ -127,16 +127,15 @@ arrow::Result<std::optional<ScanPlan::Block>> ScanPlan::Next(BlockSize& size, bo
 void ScanPlan::OpenAhead(size_t most) {
   if (opened_.empty() || at_.skip != 0) return;
   uint64_t wanted = at_.left;
-  for (size_t next = at_.fragment; next < fragments().size() && next <= at_.fragment + most && wanted > 0; ++next) {
-    const std::optional<uint64_t> live = KnownLiveRows(fragments()[next]);
+  for (size_t next = at_.fragment; next < fragments_.size() && next <= at_.fragment + most && wanted > 0; ++next) {
+    const std::optional<uint64_t> live = KnownLiveRows(*fragments_[next]);
     if (!live) return;
     if (next >= first_opened_ + opened_.size()) {
       Opened& opened = opened_.emplace_back();
       if (*live == 0) continue;
       opened.opening = std::make_unique<Ahead<std::shared_ptr<const FragmentReader>>>(
-          table_->session->runtime(), "open fragment", [table = table_, fragment = &fragments()[next], this] {
-            return OpenFragment(table, *fragment, projection_);
-          });
+          table_->session->runtime(), "open fragment",
+          [table = table_, fragment = fragments_[next], this] { return OpenFragment(table, *fragment, projection_); });
     }
     wanted -= std::min(wanted, *live);
   }

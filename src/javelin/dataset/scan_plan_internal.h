@@ -47,17 +47,18 @@ class BlockSize {
 // Walks over the fragments of a scan in order. One thread.
 class ScanPlan {
  public:
-  // `projection` must outlive the plan. `offset`: live rows to leave out; `limit`: live rows to read at most.
-  ScanPlan(std::shared_ptr<const DatasetState> table, const Projection& projection, uint64_t offset, uint64_t limit)
-      : table_(std::move(table)), projection_(projection), at_{.skip = offset, .left = limit} {}
-
   // A place in the scan.
   struct Cursor {
-    size_t fragment = 0;    // of the manifest
+    size_t fragment = 0;    // of those given
     uint64_t position = 0;  // next physical row of it
     uint64_t skip = 0;      // live rows still to leave out
     uint64_t left = 0;      // live rows still wanted
   };
+  // `projection` must outlive the plan; the fragments are the table's.
+  ScanPlan(std::shared_ptr<const DatasetState> table, const Projection& projection,
+           std::vector<const table::Fragment*> fragments, const Cursor& begin)
+      : table_(std::move(table)), projection_(projection), fragments_(std::move(fragments)), at_(begin) {}
+
   // Neighbouring rows of one fragment, at least one of them live.
   struct Block {
     std::shared_ptr<const FragmentReader> fragment;
@@ -84,7 +85,6 @@ class ScanPlan {
   };
   using OpenResult = arrow::Result<std::shared_ptr<const FragmentReader>>;
 
-  const std::vector<table::Fragment>& fragments() const { return table_->manifest().fragments; }
   // Passes over fragments of which no row is wanted. False at the end of the scan.
   arrow::Result<bool> FindFragment();
   // Null if that would mean to wait.
@@ -94,6 +94,7 @@ class ScanPlan {
 
   const std::shared_ptr<const DatasetState> table_;
   const Projection& projection_;
+  const std::vector<const table::Fragment*> fragments_;
   Cursor at_;
   size_t first_opened_ = 0;  // the fragment of the first of:
   std::deque<Opened> opened_;

@@ -112,8 +112,14 @@ arrow::Result<std::vector<RowAddress>> AddressesOf(const DatasetState& table, st
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(const std::shared_ptr<const DatasetState>& table,
                                                             std::span<const RowAddress> addresses,
                                                             const std::optional<std::vector<std::string>>& columns) {
-  ARROW_RETURN_NOT_OK(arrow::compute::Initialize());
   ARROW_ASSIGN_OR_RAISE(const Projection projection, Projection::Make(table->manifest().schema, columns, false, false));
+  return TakeRows(table, addresses, projection);
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(const std::shared_ptr<const DatasetState>& table,
+                                                            std::span<const RowAddress> addresses,
+                                                            const Projection& projection) {
+  ARROW_RETURN_NOT_OK(arrow::compute::Initialize());
   std::vector<uint64_t> asked;
   asked.reserve(addresses.size());
   for (RowAddress address : addresses) asked.push_back(address.packed());

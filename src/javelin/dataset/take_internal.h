@@ -12,6 +12,7 @@
 
 #include "javelin/base/ids.h"
 #include "javelin/dataset/dataset_state_internal.h"
+#include "javelin/dataset/projection_internal.h"
 
 namespace javelin::internal {
 
@@ -22,5 +23,8 @@ arrow::Result<std::vector<RowAddress>> AddressesOf(const DatasetState& table, st
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(const std::shared_ptr<const DatasetState>& table,
                                                             std::span<const RowAddress> addresses,
                                                             const std::optional<std::vector<std::string>>& columns);
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(const std::shared_ptr<const DatasetState>& table,
+                                                            std::span<const RowAddress> addresses,
+                                                            const Projection& projection);
 
 }  // namespace javelin::internal

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <arrow/type.h>
+#include <arrow/util/key_value_metadata.h>
 
 #include "javelin/file/logical_type_internal.h"
 #include "javelin/file/schema_internal.h"
@@ -62,6 +63,11 @@ Schema DescribeBlobs(const Schema& schema) {
   std::vector<Field> fields;
   for (const Field& field : schema.fields()) fields.push_back(DescribeBlob(field));
   return Schema(std::move(fields), schema.metadata());
+}
+
+std::shared_ptr<arrow::Field> BlobBytesField(const Field& field) {
+  const auto metadata = arrow::key_value_metadata({{std::string(kBlobMetadata), "true"}});
+  return arrow::field(field.name, arrow::large_binary(), field.nullable, metadata);
 }
 
 Field StoredBlob(const Field& field) {

@@ -38,6 +38,8 @@ bool HoldsBlobs(const Field& field);
 Field DescribeBlob(const Field& field);
 Schema DescribeBlobs(const Schema& schema);
 bool IsBlobDescription(const Field& field);
+// A blob field as its bytes alone, as they may be appended to it.
+std::shared_ptr<arrow::Field> BlobBytesField(const Field& field);
 // The same of a blob field, with the fields of the description as children, which have no ids: as files are written.
 Field StoredBlob(const Field& field);
 
