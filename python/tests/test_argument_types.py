@@ -32,7 +32,18 @@ WRITER = {
     "enable_memtable": NO_FLAG,
 }
 SCAN = {"columns": NO_NAMES, "limit": NO_INT, "offset": NO_INT, "batch_size": NO_INT}
-SCAN_OF_TABLE = {**SCAN, "batch_size_bytes": NO_INT, "with_row_id": NO_FLAG, "with_row_address": NO_FLAG, "blob_handling": NO_TEXT}
+SCAN_OF_TABLE = {
+    **SCAN,
+    "filter": NO_TEXT,
+    "batch_size_bytes": NO_INT,
+    "scan_in_order": NO_FLAG,
+    "with_row_id": NO_FLAG,
+    "with_row_address": NO_FLAG,
+    "late_materialization": (*NO_FLAG, ["id"]),
+    "blob_handling": NO_TEXT,
+    "order_by": ("id", 1, True, [1], {"id": 1}),
+}
+RETRIES = {"conflict_retries": NO_INT, "retry_timeout": (1, "1", 1.5, True)}
 
 #: By call: every argument that is a number, a bool, a text or a list of names, with values that are none.
 CALLS = {
@@ -57,9 +68,25 @@ CALLS = {
     "to_batches": SCAN_OF_TABLE,
     "to_table": SCAN_OF_TABLE,
     "scanner": SCAN_OF_TABLE,
+    "count_rows": {"filter": NO_TEXT},
+    "sample": {"num_rows": NO_INT, "columns": NO_NAMES, "randomize_order": NO_FLAG, "kwargs": ()},
+    "delete": {"predicate": NO_TEXT, **RETRIES},
+    "update": {
+        "updates": ("id", 1, [("text", "'a'")], {1: "id"}, {"text": 1}),
+        "where": NO_TEXT,
+        "data_storage_version": NO_TEXT,
+        **RETRIES,
+    },
     "seal_shard": {"shard_id": NO_TEXT},
     "unseal_shard": {"shard_id": NO_TEXT},
     "checkout_version": {"version": NO_INT},
+}
+#: Other arguments that a call cannot do without.
+NEEDED = {
+    "mem_wal_writer": {"shard_id": "00000000-0000-4000-8000-000000000001"},
+    "sample": {"num_rows": 1},
+    "delete": {"predicate": "id = 1"},
+    "update": {"updates": {"text": "'a'"}},
 }
 CASES = [(call, argument, value) for call, wrong in CALLS.items() for argument in wrong for value in wrong[argument]]
 
@@ -85,7 +112,7 @@ def streamed(tmp_path_factory):
 @pytest.mark.parametrize("call, argument, value", CASES, ids=[f"{c}-{a}-{v!r}" for c, a, v in CASES])
 def test_an_argument_of_another_type_is_refused(plain, streamed, call, argument, value):
     dataset = plain if call == "initialize_mem_wal" else streamed
-    given = {"shard_id": "00000000-0000-4000-8000-000000000001"} if call == "mem_wal_writer" else {}
+    given = NEEDED.get(call, {})
     before, version = files(dataset.uri), dataset.version
     with pytest.raises(errors.WrongType, match=argument) as raised:
         getattr(dataset, call)(**{**given, argument: value})

@@ -304,7 +304,8 @@ def test_a_commit_of_either_says_the_same(peer, uri):
             for name in ("predicate", "removed_fragment_ids", "deleted_fragment_ids", "fields_modified",
                          "fields_for_preserving_frag_bitmap", "update_mode"):
                 if hasattr(operation, name):
-                    said[name] = getattr(operation, name)
+                    value = getattr(operation, name)
+                    said[name] = sorted(value) if isinstance(value, list) else value  # some have no order there
             for name in ("updated_fragments", "new_fragments"):
                 said[name] = [(f.id, f.physical_rows, f.num_deletions) for f in getattr(operation, name, [])]
             return said, [(f.fragment_id, f.count_rows(), f.num_deletions) for f in ds.get_fragments()]

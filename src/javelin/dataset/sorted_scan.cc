@@ -76,19 +76,28 @@ class SortedScan final : public arrow::RecordBatchReader {
     ARROW_RETURN_NOT_OK(failed_);
     if (closed_) return arrow::Status::OK();
     auto batch = Next();
-    if (!batch.ok()) return failed_ = batch.status();
+    if (!batch.ok()) {
+      failed_ = batch.status();
+      LetGo();
+      return failed_;
+    }
     *out = *std::move(batch);
     return arrow::Status::OK();
   }
 
   arrow::Status Close() override {
     closed_ = true;
-    parts_.clear();
-    sorted_ = nullptr;
+    LetGo();
     return rows_->Close();
   }
 
  private:
+  void LetGo() {
+    parts_.clear();
+    memory_.clear();
+    sorted_ = nullptr;
+  }
+
   arrow::Result<BatchPtr> Next() {
     if (!gathered_) ARROW_RETURN_NOT_OK(Gather());
     if (sorted_ == nullptr || at_ >= sorted_->num_rows()) return nullptr;
