@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy
 import pyarrow as pa
+import pyarrow.compute as pc
 
 sys.path.insert(0, str(Path(__file__).parent))
 import sizes  # noqa: E402
@@ -53,6 +54,14 @@ def words(numbers, count):
     return pa.array([f"n{number}" for number in range(50)]).take(pa.array(numbers.integers(0, 50, count)))
 
 
+def nulls(numbers, column):
+    return pc.if_else(pa.array(numbers.random(len(column)) < 0.1), None, column)
+
+
+def many_texts(numbers):
+    return pa.array([f"text {number} of many" for number in range(5000)]).take(pa.array(numbers.integers(0, 5000, ROWS)))
+
+
 def sentences(numbers, count):
     return pa.array([" ".join(sizes.WORDS[:number % 12 + 1]) for number in range(500)]).take(
         pa.array(numbers.integers(0, 500, count)))
@@ -87,6 +96,10 @@ KINDS = {
     "50 words": lambda numbers: words(numbers, ROWS),
     "500 sentences": lambda numbers: sentences(numbers, ROWS),
     "dictionary of 50 words": lambda numbers: words(numbers, ROWS).dictionary_encode(),
+    "dictionary of 50 words, some null": lambda numbers: nulls(numbers, words(numbers, ROWS)).dictionary_encode(),
+    "dictionary of 5,000 texts": lambda numbers: many_texts(numbers).dictionary_encode(),
+    "dictionary of 1,000 numbers": lambda numbers: integers(numbers, ROWS).dictionary_encode(),
+    "list of dictionary": lists(lambda numbers, count: words(numbers, count).dictionary_encode()),
     "int with nulls": lambda numbers: integers(numbers, ROWS, 0.1),
 }
 
@@ -103,8 +116,12 @@ def cases():
 def plain(table):
     """Dictionaries may have other items in another order and mean the same."""
     column = table["value"]
-    is_dictionary = pa.types.is_dictionary(column.type)
-    return table.set_column(0, "value", column.cast(column.type.value_type)) if is_dictionary else table
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+    elif pa.types.is_list(kind) and pa.types.is_dictionary(kind.value_type):
+        column = column.cast(pa.list_(kind.value_type.value_type))
+    return table.set_column(0, "value", column)
 
 
 def repeated(column):

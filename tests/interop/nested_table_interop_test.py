@@ -121,6 +121,46 @@ def test_turns_and_compaction(ours, theirs):
     same(ours.take(rows), left.take(rows))
 
 
+def dictionaries(first, count):
+    """Rows whose dictionaries differ from piece to piece, in part only: words of three numbers in common, or none."""
+    words = [None if i % 7 == 3 else f"word {i * i % 23 + first // 100}" for i in range(first, first + count)]
+    word, text = pa.dictionary(pa.int16(), pa.string()), pa.dictionary(pa.int32(), pa.large_string())
+    return pa.table({
+        "id": pa.array(range(first, first + count), pa.int64()), "word": pa.array(words, word),
+        "words": pa.array([None if i % 6 == 5 else words[i : i + i % 4] for i in range(count)], pa.list_(text)),
+        "in_struct": pa.array([{"d": word, "n": i} for i, word in enumerate(words)], pa.struct([("d", word), ("n", pa.int32())])),
+        "number": pa.array([i * i % 19 for i in range(count)], pa.dictionary(pa.uint8(), pa.float64())),
+    })
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+@pytest.mark.parametrize("writer", ["ours", "theirs"])
+def test_dictionaries_of_pieces_that_differ(tmp_path, peer, version, writer):
+    """Batches in one page and over several, rows taken from several fragments: always the values of the table."""
+    table = pa.concat_tables([dictionaries(first, 400) for first in range(0, 4800, 400)])
+    uri = str(tmp_path / "t.lance")
+    if writer == "ours":
+        javelin.write_dataset(table, uri, data_storage_version=version, max_rows_per_file=1100)
+    else:
+        peer.run("lance.write_dataset(table, uri, data_storage_version=version, max_rows_per_file=1100)", table=table, uri=uri,
+                 version=version)
+    expected = table.to_pylist()
+    ours = javelin.dataset(uri)
+    for batch_size in [7, 400, 1000, None]:
+        found = ours.to_table(batch_size=batch_size, with_row_id=True)
+        found.validate(full=True)
+        assert found.schema.types[:-1] == table.schema.types
+        assert found.drop_columns("_rowid").to_pylist() == expected, batch_size
+        assert len(set(found["_rowid"].to_pylist())) == len(expected)
+    rows = [4799, 3, 3, 1099, 1100, 2500, *range(200, 300)]
+    for columns in [table.column_names, ["word"], ["words", "number"]]:
+        taken = ours.take(rows, columns=columns)
+        taken.validate(full=True)
+        assert taken.to_pylist() == table.select(columns).take(rows).to_pylist()
+    assert ours.to_table(columns=["word"], offset=390, limit=20).to_pylist() == table.select(["word"]).slice(390, 20).to_pylist()
+    assert peer.value("lance.dataset(uri).to_table().to_pylist()", uri=uri) == expected
+
+
 # ---- shards ----
 
 KEY = {"lance-schema:unenforced-primary-key": "true"}

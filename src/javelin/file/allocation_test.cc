@@ -1,6 +1,7 @@
 // What the hot paths take from the pool, as multiples of what they answer: a copy too many shows here.
 #include <atomic>
 
+#include <arrow/compute/api.h>
 #include <gmock/gmock.h>
 
 #include "javelin/file/file_test_support.h"
@@ -120,6 +121,15 @@ TEST_F(Allocations, Strings) {
 TEST_F(Allocations, Vectors) {
   const auto type = arrow::fixed_size_list(arrow::float32(), 64);
   EXPECT_EQ(Measure(RandomColumns(7).Make(type, 20'000, 0, Spread::kAny)).asked, 0);
+}
+
+// Their indices, as the file has them, and those of each chunk; the items are those of the page.
+TEST_F(Allocations, Dictionaries) {
+  const auto words = Column(arrow::utf8(), 0, Spread::kFew);
+  const auto column = arrow::compute::DictionaryEncode(*words).ValueOrDie().make_array();
+  const Cost cost = Measure(column);
+  EXPECT_LE(cost.asked, 2 * 4 * kRows + kChunkRounding);
+  EXPECT_LE(cost.peak, 4 * kRows + 4 * 4096 + kRounding);
 }
 
 TEST_F(Allocations, TakeOfAThousandRows) {

@@ -27,7 +27,8 @@ arrow::Status DecodeColumn(const OpenFile& file, ColumnRead& read) {
     if (!status.ok()) return InPage(file, status, read, part.page);
     part.scan.reset();  // its bytes are not needed any more
   }
-  return arrow::Status::OK();
+  const arrow::Status status = read.sink->Settle();
+  return status.ok() ? status : file.InColumn(status, *read.field, read.column);
 }
 
 }  // namespace

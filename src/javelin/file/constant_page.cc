@@ -45,6 +45,17 @@ struct AllLevels {
   std::optional<arrow::Status> decoded;  // guarded by mutex; constant from then on, as what follows
   ValueSink rep;
   ValueSink def;
+  // Of lists: how many rows begin before each block of levels, so that a scan looks at those of its rows only.
+  static constexpr uint64_t kBlock = 4096;
+  std::vector<uint64_t> rows_before;
+
+  std::span<const uint16_t> RepOf(size_t block) const { return OfBlock(AsLevels(rep), block); }
+  std::span<const uint16_t> DefOf(size_t block) const { return OfBlock(AsLevels(def), block); }
+
+ private:
+  static std::span<const uint16_t> OfBlock(std::span<const uint16_t> levels, size_t block) {
+    return levels.empty() ? levels : levels.subspan(block * kBlock, std::min(kBlock, levels.size() - block * kBlock));
+  }
 };
 
 class ConstantPage final : public PageReader {
@@ -171,12 +182,17 @@ class ConstantScan final : public PageScan {
       }
       return TotalCount(rows_);
     }
-    RowPicker picker(form_.layers, rows_, 0);
-    ARROW_ASSIGN_OR_RAISE(const RowPicker::Counts counts,
-                          picker.Pick(AsLevels(levels_->rep), AsLevels(levels_->def), levels, nullptr, nullptr));
-    if (picker.begun() != form_.num_rows)
-      return Corruption("the levels of a page make {} rows, it has {}", picker.begun(), form_.num_rows);
-    return counts.wanted;
+    const std::vector<uint64_t>& rows_before = levels_->rows_before;
+    const auto after = std::upper_bound(rows_before.begin(), rows_before.end(), rows_.front().first);
+    auto block = static_cast<size_t>(after - rows_before.begin()) - 1;  // in which the first row begins
+    RowPicker picker(form_.layers, rows_, rows_before[block]);
+    uint64_t num_values = 0;
+    for (; block < rows_before.size() && rows_before[block] <= rows_.back().end(); ++block) {
+      ARROW_ASSIGN_OR_RAISE(const RowPicker::Counts counts,
+                            picker.Pick(levels_->RepOf(block), levels_->DefOf(block), levels, nullptr, nullptr));
+      num_values += counts.wanted;
+    }
+    return num_values;
   }
 
   arrow::Status DecodeLevels(DecodeContext& context) const {
@@ -186,8 +202,23 @@ class ConstantScan final : public PageScan {
     arrow::Status status;
     if (form_.rep) status = DecodeStream(*form_.rep, ViewOf(bytes_[next++]), context, levels_->rep);
     if (form_.def && status.ok()) status = DecodeStream(*form_.def, ViewOf(bytes_[next]), context, levels_->def);
+    if (form_.rep && status.ok()) status = CountRows();
     levels_->decoded = status;
     return status;
+  }
+
+  arrow::Status CountRows() const {
+    const uint64_t num_blocks = (AsLevels(levels_->rep).size() + AllLevels::kBlock - 1) / AllLevels::kBlock;
+    ARROW_RETURN_NOT_OK(levels_->memory.Reserve(num_blocks * sizeof(uint64_t)));
+    levels_->rows_before.reserve(num_blocks);
+    uint64_t rows = 0;
+    for (size_t block = 0; block < num_blocks; ++block) {
+      levels_->rows_before.push_back(rows);
+      const std::span<const uint16_t> rep = levels_->RepOf(block);
+      rows += static_cast<uint64_t>(std::count(rep.begin(), rep.end(), form_.layers.max_rep()));
+    }
+    if (rows == form_.num_rows) return arrow::Status::OK();
+    return Corruption("the levels of a page make {} rows, it has {}", rows, form_.num_rows);
   }
 
   static arrow::Status DecodeStream(const LevelStream& stream, Bytes bytes, DecodeContext& context, ValueSink& out) {
@@ -199,7 +230,9 @@ class ConstantScan final : public PageScan {
 
   // Without any value, every slot must be null.
   arrow::Status CheckNoValue(std::span<const uint16_t> def) const {
-    if (!def.empty() && std::find(def.begin(), def.end(), 0) == def.end()) return arrow::Status::OK();
+    uint16_t lowest = def.empty() ? 0 : def.front();
+    for (const uint16_t level : def) lowest = std::min(lowest, level);  // without a branch, many at once
+    if (lowest > 0) return arrow::Status::OK();
     return Corruption("a page without values has one that is not null");
   }
 

@@ -63,10 +63,11 @@ inline arrow::Result<std::shared_ptr<arrow::Array>> ReadCraftedPage(const Resour
   ARROW_RETURN_NOT_OK(SupplyFrom(file, *scan, resources.pool).status());
   SinkMemory memory(resources.pool, resources.memory.get());
   std::vector<std::unique_ptr<LeafSink>> sinks;
-  sinks.push_back(std::make_unique<LeafSink>(leaf.shape, leaf.layers, memory, count));
+  sinks.push_back(MakeLeafSink(leaf, count, /*keep_whole=*/true, memory));
   Decompressor decompressor;
   DecodeContext context(memory, decompressor);
   ARROW_RETURN_NOT_OK(scan->Decode(context, *sinks.front()));
+  ARROW_RETURN_NOT_OK(sinks.front()->Settle());
   ARROW_ASSIGN_OR_RAISE(auto data, AssembleField(field, sinks, count / PageRowsPerRow(leaf.layers), memory));
   return arrow::MakeArray(std::move(data));
 }

@@ -5,6 +5,7 @@
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/dictionary_type_internal.h"
 
 namespace javelin::file {
 
@@ -14,21 +15,6 @@ constexpr uint32_t kUnknown = std::numeric_limits<uint32_t>::max();
 
 const arrow::DictionaryType& TypeOf(const arrow::DataType& type) {
   return static_cast<const arrow::DictionaryType&>(type);
-}
-
-unsigned IndexBytes(const arrow::DictionaryType& type) {
-  return static_cast<unsigned>(static_cast<const arrow::FixedWidthType&>(*type.index_type()).bit_width()) / 8;
-}
-
-// How many items indices of the type can tell apart.
-uint64_t MaxItems(const arrow::DictionaryType& type) {
-  const unsigned bits = IndexBytes(type) * 8 - (arrow::is_signed_integer(type.index_type()->id()) ? 1 : 0);
-  return bits >= 32 ? kUnknown : uint64_t{1} << bits;
-}
-
-Bytes ItemAt(const LeafView& items, const ValueShape& shape, uint64_t index) {
-  if (shape.kind == ValueShape::Kind::kVariable) return items.Value(index);
-  return {items.values + index * shape.bytes(), shape.bytes()};
 }
 
 }  // namespace

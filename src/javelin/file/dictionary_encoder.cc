@@ -1,4 +1,5 @@
 #include "javelin/file/chunk_encoder_internal.h"
+#include "javelin/file/dictionary_type_internal.h"
 #include "javelin/file/distinct_values_internal.h"
 #include "javelin/file/string_form_internal.h"
 
@@ -30,7 +31,7 @@ class Builder {
     uint64_t seen = 0;
     for (uint64_t i = 0; i < view_.length; i += step) {
       if (view_.IsNull(i)) continue;
-      sample.Add(Value(i));
+      sample.Add(ItemAt(view_, shape_, i));
       ++seen;
     }
     return static_cast<double>(sample.items().size()) < static_cast<double>(seen) * kSampleRatio;
@@ -41,7 +42,7 @@ class Builder {
     indices.reserve(view_.length);
     uint32_t index = 0;
     for (uint64_t i = 0; i < view_.length; ++i) {
-      if (!view_.IsNull(i)) index = distinct_.Add(Value(i));
+      if (!view_.IsNull(i)) index = distinct_.Add(ItemAt(view_, shape_, i));
       indices.push_back(index);
       if (distinct_.items().size() > max_items_ || distinct_.total_bytes() > max_bytes_) return false;
     }
@@ -51,11 +52,6 @@ class Builder {
   const std::vector<Bytes>& items() const { return distinct_.items(); }
 
  private:
-  Bytes Value(uint64_t index) const {
-    return shape_.kind == Kind::kVariable ? view_.Value(index)
-                                          : Bytes(view_.values + index * shape_.bytes(), shape_.bytes());
-  }
-
   const LeafView& view_;
   const ValueShape& shape_;
   const uint64_t max_items_;

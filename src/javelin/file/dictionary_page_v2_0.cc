@@ -1,6 +1,7 @@
 // Pages of version 2.0 that hold indices into a dictionary, which is a page of its own inside this one.
-#include <arrow/type.h>
+#include <algorithm>
 
+#include "javelin/file/dictionary_type_internal.h"
 #include "javelin/file/flat_v2_0_internal.h"
 
 namespace javelin::file {
@@ -18,17 +19,18 @@ struct Form {
   bool null_is_zero = false;  // index 0 is null and index i is item i - 1; else index i is item i, which may be null
 };
 
-// A type that holds values of such a shape.
-std::shared_ptr<arrow::DataType> TypeOf(const ValueShape& shape) {
-  if (shape.kind == Kind::kVariable) return shape.bits == 32 ? arrow::binary() : arrow::large_binary();
-  return shape.bits == 1 ? arrow::boolean() : arrow::fixed_size_binary(static_cast<int32_t>(shape.bytes()));
-}
-
 // The items of a page, ready to be copied by number.
 class Items {
  public:
   Items(const ValueShape& shape, std::shared_ptr<arrow::ArrayData> array) : shape_(shape), array_(std::move(array)) {}
 
+  std::shared_ptr<arrow::ArrayData> WithoutNullsAtEnd() const {
+    int64_t length = array_->length;
+    while (length > 0 && IsNull(static_cast<uint64_t>(length - 1))) --length;
+    return array_->Slice(0, length);
+  }
+
+  bool has_nulls() const { return array_->null_count != 0; }
   bool IsNull(uint64_t index) const {
     const BufferPtr& validity = array_->buffers[0];
     return validity != nullptr && !GetBit(validity->data(), index);
@@ -93,6 +95,9 @@ class DictionaryScan final : public PageScan {
     ScratchLease scratch(context);
     ARROW_ASSIGN_OR_RAISE(auto pieces, form_.indices.Pieces(rows_, indices_, context, *scratch));
     const auto width = static_cast<unsigned>(form_.indices.bits() / 8);
+    const auto without_nulls = items.WithoutNullsAtEnd();
+    if (leaf.dictionary() != nullptr && leaf.dictionary()->Holds(static_cast<uint64_t>(without_nulls->length)))
+      return AppendIndices(items, without_nulls, pieces, context, leaf);
     for (size_t i = 0; i < rows_.size(); ++i) {
       for (uint64_t row = 0; row < rows_[i].count; ++row)
         ARROW_RETURN_NOT_OK(AppendOne(items, LoadUnsigned(pieces[i].bytes + row * width, width), out));
@@ -101,10 +106,41 @@ class DictionaryScan final : public PageScan {
   }
 
  private:
+  // Of a dictionary column, which keeps them. A null item makes null values.
+  arrow::Status AppendIndices(const Items& items, const std::shared_ptr<arrow::ArrayData>& without_nulls,
+                              std::span<const FlatBuffer::Piece> pieces, DecodeContext& context, LeafSink& leaf) const {
+    SinkMemory memory(context.memory.pool(), context.memory.budget());
+    ARROW_ASSIGN_OR_RAISE(const bool distinct, AreDistinct(*without_nulls, form_.shape, memory));
+    const auto width = static_cast<unsigned>(form_.indices.bits() / 8);
+    LevelBuffer nulls(memory);
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const Bytes indices(pieces[i].bytes, rows_[i].count * width);
+      uint64_t highest = 0;
+      for (uint64_t row = 0; row < rows_[i].count; ++row)
+        highest = std::max(highest, LoadUnsigned(indices.data() + row * width, width));
+      if (highest >= form_.num_items) return NoItem(highest);
+      if (items.has_nulls()) {
+        nulls.Truncate(0);
+        ARROW_ASSIGN_OR_RAISE(uint16_t* is_null, nulls.Append(rows_[i].count));
+        for (uint64_t row = 0; row < rows_[i].count; ++row)
+          is_null[row] = items.IsNull(LoadUnsigned(indices.data() + row * width, width));
+        ARROW_RETURN_NOT_OK(leaf.values().validity().AppendLevels(nulls.levels(), 0));
+      } else {
+        ARROW_RETURN_NOT_OK(leaf.values().validity().AppendValid(rows_[i].count));
+      }
+      ARROW_RETURN_NOT_OK(leaf.dictionary()->Append(without_nulls, distinct, indices, width));
+    }
+    return arrow::Status::OK();
+  }
+
+  arrow::Status NoItem(uint64_t index) const {
+    return Corruption("a value has index {} in a dictionary of {} items", index, form_.num_items);
+  }
+
   arrow::Result<Items> DecodeItems(DecodeContext& context) {
     LeafSink items(form_.shape, kFlatColumn, context.memory, 0);
     if (items_ != nullptr) ARROW_RETURN_NOT_OK(items_->Decode(context, items));
-    ARROW_ASSIGN_OR_RAISE(auto array, items.values().Finish(TypeOf(form_.shape)));
+    ARROW_ASSIGN_OR_RAISE(auto array, items.values().Finish(StorageTypeOf(form_.shape)));
     if (static_cast<uint64_t>(array->length) != form_.num_items)
       return Corruption("a dictionary of {} items decodes to {}", form_.num_items, array->length);
     return Items(form_.shape, std::move(array));
@@ -113,8 +149,7 @@ class DictionaryScan final : public PageScan {
   arrow::Status AppendOne(const Items& items, uint64_t index, ValueSink& out) const {
     const bool null = form_.null_is_zero && index == 0;
     const uint64_t item = index - (form_.null_is_zero && !null);
-    if (!null && item >= form_.num_items)
-      return Corruption("a value has index {} in a dictionary of {} items", index, form_.num_items);
+    if (!null && item >= form_.num_items) return NoItem(index);
     if (null || items.IsNull(item)) {
       ARROW_RETURN_NOT_OK(out.validity().AppendNull(1));
       return out.AppendPlaceholders(1);

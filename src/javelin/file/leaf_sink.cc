@@ -36,6 +36,13 @@ uint16_t Highest(std::span<const uint16_t> levels) {
   return highest;
 }
 
+// That of no levels is above all others.
+uint16_t Lowest(std::span<const uint16_t> levels) {
+  uint16_t lowest = std::numeric_limits<uint16_t>::max();
+  for (const uint16_t level : levels) lowest = std::min(lowest, level);
+  return lowest;
+}
+
 arrow::Status CheckLevels(const PageLayers& page, std::span<const uint16_t> rep, std::span<const uint16_t> def) {
   if (!rep.empty() && !def.empty() && rep.size() != def.size())
     return Corruption("a page has {} repetition levels and {} definition levels", rep.size(), def.size());
@@ -53,9 +60,10 @@ arrow::Status CheckLevels(const PageLayers& page, std::span<const uint16_t> rep,
 
 LeafSink::LeafSink(ValueShape shape, ColumnLayers column, SinkMemory& memory, uint64_t expected)
     : column_(std::move(column)),
-      memory_(&memory),
       // How many items lists hold is not known before they are read.
-      values_(std::move(shape), memory, column_.size() == 1 ? expected : 0) {
+      expected_values_(column_.size() == 1 ? expected : 0),
+      memory_(&memory),
+      values_(std::move(shape), memory, expected_values_) {
   // From the outside in: rows are slots up to the first list.
   uint64_t slots = expected / PageRowsPerRow(column_);
   layers_.resize(column_.size());
@@ -65,12 +73,18 @@ LeafSink::LeafSink(ValueShape shape, ColumnLayers column, SinkMemory& memory, ui
   }
 }
 
+void LeafSink::KeepIndices(const arrow::DictionaryType& type, bool keep_whole) {
+  dictionary_ = std::make_unique<DictionarySink>(type, values_, *memory_, expected_values_, keep_whole);
+}
+
 void LeafSink::Expect(uint64_t values, uint64_t bytes) {
   // Bit packing of small numbers and runs make about so much of a byte.
   constexpr uint64_t kMostForeseen = 16;
   if (column_.size() == 1) return;  // that is known
   const uint64_t value_bits = std::max<uint64_t>(MemoryBits(values_.shape()), 1);
-  values_.Expect(std::min(values, SaturatedProduct(bytes, kMostForeseen * 8) / value_bits));
+  const uint64_t most = std::min(values, SaturatedProduct(bytes, kMostForeseen * 8) / value_bits);
+  values_.Expect(most);
+  if (dictionary_ != nullptr) dictionary_->Expect(most);
 }
 
 arrow::Status LeafSink::AppendRows(const PageLayers& page, Levels levels, uint64_t num_rows) {
@@ -112,6 +126,7 @@ arrow::Status LeafSink::AppendSlots(size_t index, const PageLayers::Layer& layer
     length += num_entries;
     return validity.AppendLevels(def, layer.inner);
   }
+  if (Lowest(def) > layer.visible) return arrow::Status::OK();
   LevelBuffer visible(*memory_);
   ARROW_ASSIGN_OR_RAISE(uint16_t* out, visible.Append(def.size()));
   uint64_t slots = 0;
@@ -166,9 +181,16 @@ arrow::Result<uint64_t> LeafSink::CloseListsOf(size_t index, const PageLayers::L
   uint64_t children = lists.num_children;
   uint64_t kept = 0;
   uint64_t num_lists = 0;
+  if (kHasDef && begun == rep.size() && Lowest(def) > layer.inner && Highest(def) <= layer.visible) {
+    // Each entry is a list without items: none depends on the one before, so that many are done at once.
+    std::fill_n(reinterpret_cast<Offset*>(offsets), begun, static_cast<Offset>(children));
+    for (size_t i = 0; i < begun; ++i) is_null[i] = def[i] != layer.empty;
+    for (uint16_t& level : rep) --level;
+    num_lists = kept = begun;
+  }
   unsigned open = 0;    // the list may have more items
   unsigned broken = 0;  // one that may not has
-  for (size_t i = 0; i < rep.size(); ++i) {
+  for (size_t i = kept; i < rep.size(); ++i) {
     const uint16_t level = kHasDef ? def[i] : uint16_t{0};
     const unsigned begins = rep[i] != 0;
     const unsigned is_item = level <= layer.inner;

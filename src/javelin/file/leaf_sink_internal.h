@@ -10,6 +10,7 @@
 #include <arrow/result.h>
 
 #include "javelin/file/column_layers_internal.h"
+#include "javelin/file/dictionary_sink_internal.h"
 #include "javelin/file/value_sink_internal.h"
 
 namespace javelin::file {
@@ -51,6 +52,10 @@ class LeafSink {
   LeafSink(ValueShape shape, ColumnLayers column, SinkMemory& memory, uint64_t expected);
 
   ValueSink& values() { return values_; }
+  // Of a dictionary column: from now on pages may give indices in place of values (DictionarySink).
+  void KeepIndices(const arrow::DictionaryType& type, bool keep_whole);
+  // Null where indices are not kept.
+  DictionarySink* dictionary() { return dictionary_.get(); }
   const ColumnLayers& column() const { return column_; }
 
   // So many more values will come out of `bytes` bytes. Where lists say how many, only the file does: no more is
@@ -66,6 +71,9 @@ class LeafSink {
   // layer().
   arrow::Status AppendValidSlots(size_t depth, uint64_t count);
   arrow::Status AppendList(size_t depth, bool valid, uint64_t num_items);
+
+  // After the last page, before anything is made of it; errors as DictionarySink::Settle.
+  arrow::Status Settle() { return dictionary_ == nullptr ? arrow::Status::OK() : dictionary_->Settle(); }
 
   // What a layer holds: slots, or lists. Counted from the outside, 0 = the top-level field; not for the leaf.
   struct Layer {
@@ -97,8 +105,10 @@ class LeafSink {
   arrow::Status CheckOffset(size_t index) const;
 
   const ColumnLayers column_;
+  const uint64_t expected_values_;
   SinkMemory* memory_;
   ValueSink values_;
+  std::unique_ptr<DictionarySink> dictionary_;
   std::vector<std::unique_ptr<Layer>> layers_;  // the leaf first; that of the leaf is unused: its values know
 };
 

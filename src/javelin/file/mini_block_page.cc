@@ -115,7 +115,7 @@ class MiniBlockPage final : public PageReader {
 
   // A chunk of a page without lists, whose rows are its values.
   arrow::Status DecodeChunk(const Tables& tables, size_t chunk, const ChunkBuffers& buffers,
-                            std::span<const Slice> rows, DecodeContext& context, Levels& levels, ValueSink& out) const {
+                            std::span<const Slice> rows, DecodeContext& context, Levels& levels, LeafSink& out) const {
     const uint64_t num_values = tables.chunks.num_values(chunk);
     std::span<const uint16_t> wanted;
     if (decoders_.def != nullptr) {
@@ -137,7 +137,7 @@ class MiniBlockPage final : public PageReader {
 
   // A chunk of a page with lists.
   arrow::Status DecodeChunkOfLists(const Tables& tables, size_t chunk, const ChunkBuffers& buffers, RowPicker& picker,
-                                   DecodeContext& context, Levels& levels, ValueSink& out) const {
+                                   DecodeContext& context, Levels& levels, LeafSink& out) const {
     if (picker.begun() != tables.rows->rows_before(chunk))
       return Corruption("{} rows begin before chunk {}, its page says {}", picker.begun(), chunk,
                         tables.rows->rows_before(chunk));
@@ -162,8 +162,9 @@ class MiniBlockPage final : public PageReader {
   // `levels`: of the wanted values, or none if all are valid.
   arrow::Status DecodeValues(const Tables& tables, const ChunkBuffers& buffers, uint64_t num_values,
                              std::span<const Slice> wanted, std::span<const uint16_t> levels, DecodeContext& context,
-                             ValueSink& out) const {
-    if (tables.dictionary == nullptr) return decoders_.values->Decode(buffers.values, num_values, wanted, context, out);
+                             LeafSink& out) const {
+    if (tables.dictionary == nullptr)
+      return decoders_.values->Decode(buffers.values, num_values, wanted, context, out.values());
     SinkMemory memory(context.memory.pool(), context.memory.budget());
     ValueSink indices(FixedShape(form_.index_bits), memory, TotalCount(wanted));
     ARROW_RETURN_NOT_OK(decoders_.values->Decode(buffers.values, num_values, wanted, context, indices));
@@ -238,9 +239,8 @@ class MiniBlockScan final : public PageScan {
         while (range.end() > pieces_[piece].end()) ++piece;
         const Bytes bytes = ViewOf(pieces_bytes_[piece]).subspan(range.offset - pieces_[piece].offset, range.length);
         ARROW_RETURN_NOT_OK(ParseChunk(bytes, page_.form().chunk, &buffers));
-        ARROW_RETURN_NOT_OK(
-            picker ? page_.DecodeChunkOfLists(*tables_, chunk, buffers, *picker, context, levels, out.values())
-                   : page_.DecodeChunk(*tables_, chunk, buffers, rows, context, levels, out.values()));
+        ARROW_RETURN_NOT_OK(picker ? page_.DecodeChunkOfLists(*tables_, chunk, buffers, *picker, context, levels, out)
+                                   : page_.DecodeChunk(*tables_, chunk, buffers, rows, context, levels, out));
       }
     }
     return out.AppendRows(page_.form().layers, std::move(levels), TotalCount(rows_));

@@ -4,7 +4,6 @@
 
 #include <arrow/array.h>
 #include <arrow/array/util.h>
-#include <arrow/compute/api.h>
 #include <arrow/type.h>
 
 #include "javelin/base/error.h"
@@ -31,6 +30,8 @@ unsigned OffsetBits(const arrow::DataType& type) {
 arrow::Result<ValueShape> ShapeOfLeaf(const arrow::DataType& type) {
   if (type.id() == Type::DICTIONARY) {
     ARROW_ASSIGN_OR_RAISE(ValueShape shape, ShapeOf(*static_cast<const arrow::DictionaryType&>(type).value_type()));
+    if (shape.kind == ValueShape::Kind::kList)
+      return NotSupported("dictionaries of lists ({}) are not readable", type.ToString());
     shape.in_dictionary = true;
     return shape;
   }
@@ -85,16 +86,6 @@ bool SameBits(const BufferPtr& left, const BufferPtr& right, uint64_t length) {
   return rest == 0 || ((left->data()[whole] ^ right->data()[whole]) & rest) == 0;
 }
 
-// The most that values take as a dictionary: each once, an index and a place in a table of hashes.
-uint64_t DictionaryBytes(const arrow::ArrayData& plain) {
-  constexpr uint64_t kIndexAndHash = 4 + 2 * 16;
-  uint64_t bytes = SaturatedProduct(static_cast<uint64_t>(plain.length), kIndexAndHash);
-  for (const BufferPtr& buffer : plain.buffers) {
-    if (buffer != nullptr) bytes = SaturatedSum(bytes, static_cast<uint64_t>(buffer->size()));
-  }
-  return bytes;
-}
-
 class Assembly {
  public:
   Assembly(std::span<const std::unique_ptr<LeafSink>> leaves, SinkMemory& memory) : leaves_(leaves), memory_(memory) {}
@@ -103,7 +94,7 @@ class Assembly {
   arrow::Result<std::shared_ptr<arrow::ArrayData>> Build(const Field& field, size_t depth) {
     if (IsLeafColumn(field)) {
       const auto& leaf = leaves_[next_++];
-      return leaf == nullptr ? std::shared_ptr<arrow::ArrayData>() : BuildLeaf(field.type, leaf->values());
+      return leaf == nullptr ? std::shared_ptr<arrow::ArrayData>() : BuildLeaf(field.type, *leaf);
     }
     const size_t begin = next_;
     std::vector<std::shared_ptr<arrow::ArrayData>> children;
@@ -128,47 +119,25 @@ class Assembly {
                                                            uint64_t length) const {
     if (array != nullptr) return array;
     if (!field.nullable) return Corruption("column '{}' is not in the file and must not be null", field.name);
-    ARROW_RETURN_NOT_OK(memory_.Reserve(NullBytes(*field.type, length)));
-    ARROW_ASSIGN_OR_RAISE(const auto nulls,
-                          arrow::MakeArrayOfNull(field.type, static_cast<int64_t>(length), memory_.pool()));
-    return nulls->data();
+    return Nulls(field.type, length);
   }
 
  private:
+  arrow::Result<std::shared_ptr<arrow::ArrayData>> Nulls(const std::shared_ptr<arrow::DataType>& type,
+                                                         uint64_t length) const {
+    ARROW_RETURN_NOT_OK(memory_.Reserve(NullBytes(*type, length)));
+    ARROW_ASSIGN_OR_RAISE(const auto nulls, arrow::MakeArrayOfNull(type, static_cast<int64_t>(length), memory_.pool()));
+    return nulls->data();
+  }
+
   arrow::Result<std::shared_ptr<arrow::ArrayData>> BuildLeaf(const std::shared_ptr<arrow::DataType>& type,
-                                                             ValueSink& values) const {
-    if (type->id() == Type::DICTIONARY)
-      return BuildDictionary(static_cast<const arrow::DictionaryType&>(*type), values);
+                                                             LeafSink& leaf) const {
+    ValueSink& values = leaf.values();
+    if (leaf.dictionary() != nullptr) return leaf.dictionary()->Finish(type);
+    if (type->id() == Type::DICTIONARY) return Nulls(type, values.length());
     if (type->id() == Type::STRUCT && type->num_fields() == 0)  // the format says nothing of nulls in it
       return arrow::ArrayData::Make(type, static_cast<int64_t>(values.length()), {nullptr}, 0);
     return values.Finish(type);
-  }
-
-  // Every page has a dictionary of its own; the array has one for all.
-  arrow::Result<std::shared_ptr<arrow::ArrayData>> BuildDictionary(const arrow::DictionaryType& type,
-                                                                   ValueSink& values) const {
-    ARROW_ASSIGN_OR_RAISE(auto plain, values.Finish(type.value_type()));
-    ARROW_RETURN_NOT_OK(memory_.Reserve(DictionaryBytes(*plain)));
-    arrow::compute::ExecContext context(memory_.pool());
-    context.set_use_threads(false);
-    ARROW_ASSIGN_OR_RAISE(
-        const arrow::Datum encoded,
-        arrow::compute::DictionaryEncode(arrow::MakeArray(std::move(plain)),
-                                         arrow::compute::DictionaryEncodeOptions::Defaults(), &context));
-    const std::shared_ptr<arrow::Array> held = encoded.make_array();
-    const auto& made = static_cast<const arrow::DictionaryArray&>(*held);
-    const auto indices =
-        arrow::compute::Cast(*made.indices(), type.index_type(), arrow::compute::CastOptions::Safe(), &context);
-    if (!indices.ok()) {
-      return InvalidInput(
-          "the rows asked for hold {} distinct values, more than {} indices tell apart; read fewer rows "
-          "at once",
-          made.dictionary()->length(), type.index_type()->ToString());
-    }
-    ARROW_ASSIGN_OR_RAISE(const auto array, arrow::DictionaryArray::FromArrays(
-                                                arrow::dictionary(type.index_type(), type.value_type(), type.ordered()),
-                                                *indices, made.dictionary()));
-    return array->data();
   }
 
   // All leaves of a field say the same of it.
@@ -245,6 +214,13 @@ arrow::Result<std::vector<LeafColumn>> LeafColumnsOf(const Field& field) {
   Around around;
   ARROW_RETURN_NOT_OK(CollectLeaves(field, around, leaves));
   return leaves;
+}
+
+std::unique_ptr<LeafSink> MakeLeafSink(const LeafColumn& leaf, uint64_t rows, bool keep_whole, SinkMemory& memory) {
+  auto sink = std::make_unique<LeafSink>(leaf.shape, leaf.layers, memory, rows);
+  if (leaf.shape.in_dictionary && leaf.shape.kind != ValueShape::Kind::kNull)
+    sink->KeepIndices(static_cast<const arrow::DictionaryType&>(*leaf.field->type), keep_whole);
+  return sink;
 }
 
 arrow::Result<std::shared_ptr<arrow::ArrayData>> AssembleField(const Field& field,

@@ -24,6 +24,9 @@ struct LeafColumn {
 // The leaves of a field in file order. NotSupported: a kind of nesting that is not read.
 arrow::Result<std::vector<LeafColumn>> LeafColumnsOf(const Field& field);
 
+// Where the leaf goes as it is read; `rows` are those of its pages. `keep_whole`: see DictionarySink.
+std::unique_ptr<LeafSink> MakeLeafSink(const LeafColumn& leaf, uint64_t rows, bool keep_whole, SinkMemory& memory);
+
 // The array of a field from what was read of its leaves, which are used up; in the order of LeafColumnsOf, null for one
 // that the file does not have: it reads as null. `memory`: for what has to be made anew. Corruption: leaves that
 // disagree about what lies around them.

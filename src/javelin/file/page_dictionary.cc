@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include <arrow/type.h>
-
 #include "javelin/base/error.h"
+#include "javelin/file/dictionary_type_internal.h"
 
 namespace javelin::file {
 
@@ -104,30 +103,35 @@ arrow::Result<std::shared_ptr<const PageDictionary>> PageDictionary::Decode(cons
   }
   if (shape.kind == ValueShape::Kind::kVariable)
     ARROW_RETURN_NOT_OK(dictionary->items_.ReserveBytes(ValueSink::kOverrun));
-  if (shape.is_fixed(1)) {
-    ARROW_RETURN_NOT_OK(dictionary->items_.validity().AppendValid(num_items));
-    ARROW_ASSIGN_OR_RAISE(const auto array, dictionary->items_.Finish(arrow::boolean()));
-    dictionary->bits_ = array->buffers[1];
+  ARROW_RETURN_NOT_OK(dictionary->items_.validity().AppendValid(num_items));
+  ARROW_ASSIGN_OR_RAISE(dictionary->array_, dictionary->items_.Finish(StorageTypeOf(shape)));
+  if (shape.in_dictionary) {
+    SinkMemory scratch(resources.pool, resources.memory.get());
+    ARROW_ASSIGN_OR_RAISE(dictionary->distinct_, AreDistinct(*dictionary->array_, shape, scratch));
   }
   return dictionary;
 }
 
 template <typename Index>
-arrow::Status PageDictionary::AppendOf(Bytes indices, std::span<const uint16_t> levels, ValueSink& out) const {
+arrow::Status PageDictionary::AppendOf(Bytes indices, std::span<const uint16_t> levels, LeafSink& leaf) const {
   const Indices<Index> wanted(indices, items_.length());
   ARROW_RETURN_NOT_OK(wanted.Check(levels));
   if (wanted.count() == 0) return arrow::Status::OK();
+  if (DictionarySink* sink = leaf.dictionary(); sink != nullptr && sink->Holds(items_.length()))
+    return sink->Append(array_, distinct_, indices, sizeof(Index));
+  ValueSink& out = leaf.values();
   if (items_.shape().kind == ValueShape::Kind::kVariable) {
     return items_.shape().bits == 32 ? AppendStringItems<uint32_t>(items_, wanted, out)
                                      : AppendStringItems<uint64_t>(items_, wanted, out);
   }
-  if (bits_ == nullptr) return AppendFixedItems(items_, wanted, out);
-  for (uint64_t i = 0; i < wanted.count(); ++i) ARROW_RETURN_NOT_OK(out.AppendBits(bits_->data(), wanted[i], 1));
+  if (!items_.shape().is_fixed(1)) return AppendFixedItems(items_, wanted, out);
+  const uint8_t* bits = array_->buffers[1]->data();
+  for (uint64_t i = 0; i < wanted.count(); ++i) ARROW_RETURN_NOT_OK(out.AppendBits(bits, wanted[i], 1));
   return arrow::Status::OK();
 }
 
 arrow::Status PageDictionary::Append(Bytes indices, uint64_t index_bytes, std::span<const uint16_t> levels,
-                                     ValueSink& out) const {
+                                     LeafSink& out) const {
   switch (index_bytes) {
     case 1: return AppendOf<uint8_t>(indices, levels, out);
     case 2: return AppendOf<uint16_t>(indices, levels, out);

@@ -71,7 +71,9 @@ arrow::Result<std::unique_ptr<ColumnRead>> ReadPlanner::PlanColumn(const LeafCol
       std::make_unique<SinkMemory>(file_.environment->resources.pool, file_.environment->resources.memory.get());
   const uint64_t scale = PageRowsPerRow(leaf.layers);
   read->num_rows = TotalCount(rows) * scale;
-  read->sink = std::make_unique<LeafSink>(leaf.shape, leaf.layers, *read->memory, read->num_rows);
+  // Of a dictionary that single rows are taken of, only what occurs: others are not to be joined with it in vain.
+  const bool is_scan = all.count > 0;
+  read->sink = MakeLeafSink(leaf, read->num_rows, /*keep_whole=*/is_scan, *read->memory);
   if (file_.container.version == FileVersion{2, 0} && leaf.layers.size() > 1) {
     auto scan = PlanNested20(leaf, columns, column, rows);
     if (!scan.ok()) return refuse(scan.status());

@@ -34,7 +34,7 @@ ValueSink::ValueSink(ValueShape shape, SinkMemory& memory, uint64_t expected)
 
 void ValueSink::Expect(uint64_t count) {
   expected_ = SaturatedSum(length_, count);
-  validity_.Expect(expected_);
+  validity_.Expect(SaturatedSum(validity_.length(), count));
   bits_.Expect(expected_);
   if (items_ != nullptr) items_->Expect(SaturatedProduct(count, shape_.dimension));
   for (const auto& field : fields_) field->Expect(count);
