@@ -282,6 +282,28 @@ TEST_F(NestedFileTest, PagesOfFixedSizeListsOfStructsCountItems) {
   }
 }
 
+// Pages without any value, whose levels are looked at block by block: rows that begin, lie or go on in any of them.
+TEST_F(NestedFileTest, RowsOfListsWithoutItemsInAnyBlockOfLevels) {
+  RandomNested random(29);
+  const auto empty = arrow::list(arrow::int64());
+  for (const auto& type : {empty, arrow::list(empty), arrow::list(arrow::struct_({arrow::field("l", empty)}))}) {
+    std::shared_ptr<arrow::Array> lists;
+    if (type != empty) {  // outer lists with items, of which each is null
+      auto items = random.Make(type->field(0)->type(), 30'000, {.null_part = 1});
+      std::vector<int32_t> ends = {0};
+      for (int i = 0; i < 3000; ++i) ends.push_back(i == 1000 ? 15'000 : std::min(30'000, ends.back() + i % 7));
+      lists = arrow::MakeArray(
+          arrow::ArrayData::Make(type, 3000, {nullptr, arrow::Buffer::FromVector(std::move(ends))}, {items->data()}));
+    } else {
+      lists = random.Make(type, 20'000, {.null_part = 0.5, .empty_part = 1});
+    }
+    for (const FileVersion version : {FileVersion{2, 1}, FileVersion{2, 2}}) {
+      const WrittenFile file = Write({OneColumn(lists)}, {.version = version});
+      for (int round = 0; round < 20; ++round) ExpectReadsAs(file, lists, random);
+    }
+  }
+}
+
 TEST_F(NestedFileTest, NullsInsideMustBeAllowed) {
   auto type = arrow::struct_({arrow::field("x", arrow::int32(), false)});
   auto field = arrow::field("s", type);
