@@ -9,6 +9,7 @@ from ._core import VERSION as __version__
 from ._scan import LanceScanner
 from .covered import COVERED, OURS
 from .dataset import LanceDataset, dataset, write_dataset
+from .fragment import LanceFragment
 from .fresh_view import FreshView
 from .mem_wal import LsmScanner, ShardWriter, Ticket
 from .session import Session
@@ -18,6 +19,7 @@ __all__ = [
     "OURS",
     "FreshView",
     "LanceDataset",
+    "LanceFragment",
     "LanceScanner",
     "LsmScanner",
     "Session",

@@ -11,6 +11,7 @@ from . import _arguments, _core, _scan, errors
 from ._row_numbers import row_numbers
 from ._scan import ColumnOrdering, LanceScanner
 from ._table import Table
+from .fragment import LanceFragment, ids_of
 
 Columns = Union[List[str], Mapping[str, str], None]
 
@@ -28,6 +29,7 @@ class Reading(Table):
         batch_size: Optional[int] = None,
         batch_size_bytes: Optional[int] = None,
         scan_in_order: Optional[bool] = None,
+        fragments: Optional[Sequence[LanceFragment]] = None,
         with_row_id: Optional[bool] = None,
         with_row_address: Optional[bool] = None,
         late_materialization: Optional[bool] = None,
@@ -52,6 +54,8 @@ class Reading(Table):
             Bytes that a batch takes in memory at most, about (at least one row); 16 MiB by default.
         scan_in_order : bool, optional
             Rows come in order of fragment and position in any case.
+        fragments : list of LanceFragment, optional
+            Read these fragments only, each once, in this order.
         with_row_id, with_row_address : bool
             Add ``_rowid`` / ``_rowaddr`` (uint64) as last columns.
         late_materialization : bool, optional
@@ -95,6 +99,7 @@ class Reading(Table):
             with_row_address=adds_address or bytes_of_blobs,
             late_columns=None if late_materialization is None else _arguments.flag("late_materialization", late_materialization),
             order_by=_scan.orderings(order_by),
+            fragments=None if fragments is None else ids_of(fragments),
         )
         if not bytes_of_blobs:
             return LanceScanner(self._core, scan)
@@ -199,6 +204,15 @@ class Reading(Table):
         read = names if _scan.ROW_ADDRESS in names else [*names, _scan.ROW_ADDRESS]
         batch = pa.record_batch(self._core.read_blobs(self._core.take(rows, read)))
         return pa.Table.from_batches([batch.select(names)])
+
+    def get_fragments(self) -> List[LanceFragment]:
+        """The fragments of this version, by id."""
+        return [LanceFragment(self, *numbers) for numbers in _core.fragments(self._core)]
+
+    def get_fragment(self, fragment_id: int) -> Optional[LanceFragment]:
+        """The fragment of that id, or None if this version has none."""
+        number = _arguments.whole_number("fragment_id", fragment_id)
+        return next((fragment for fragment in self.get_fragments() if fragment.fragment_id == number), None)
 
     def sample(self, num_rows: int, columns: Optional[List[str]] = None, randomize_order: bool = True, **kwargs: Any) -> pa.Table:
         """`num_rows` rows drawn at random, each at most once; by Python's generator (:func:`random.seed`). In the order of the

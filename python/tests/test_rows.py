@@ -1,5 +1,7 @@
 """Scans with conditions, and changes of rows by condition, through the package."""
 
+import concurrent.futures
+import threading
 from datetime import timedelta
 
 import pyarrow as pa
@@ -130,3 +132,65 @@ def test_sample(plain):
     assert ids(plain.sample(20, randomize_order=False)) == list(range(20))
     with pytest.raises(errors.InvalidInput, match="21"):
         plain.sample(21)
+
+
+def test_fragments(plain):
+    plain.delete("id in (1, 9)")
+    fragments = plain.get_fragments()
+    assert [(one.fragment_id, one.physical_rows, one.num_deletions) for one in fragments] == [(0, 8, 1), (1, 8, 1), (2, 4, 0)]
+    assert ids(fragments[1].to_table(["id"], "id < 12")) == [8, 10, 11]
+    assert [one.count_rows() for one in fragments] == [7, 7, 4]
+    assert fragments[2].count_rows("id > 16") == 3
+    assert ids(plain.scanner(["id"], fragments=[fragments[2], fragments[0]], limit=5).to_table()) == [16, 17, 18, 19, 0]
+    assert ids(pa.Table.from_batches(fragments[2].to_batches(["id"]))) == ids(fragments[2].head(10)) == [16, 17, 18, 19]
+    assert plain.get_fragment(2).schema == plain.schema and plain.get_fragment(7) is None
+    plain.delete("true")
+    assert plain.get_fragments() == [] and fragments[0].count_rows() == 7  # of its version
+
+
+def test_threads_that_change_the_same_rows(uri):
+    """Every change is made exactly once, whatever order they come in."""
+    rows, threads, rounds = 40, 4, 6
+    javelin.write_dataset(pa.table({"id": range(rows), "n": [0] * rows}), uri, max_rows_per_file=9)
+    start = threading.Barrier(threads)
+
+    def change(worker):
+        start.wait()
+        done = 0
+        for turn in range(rounds):
+            condition = f"id % {threads} = {worker}" if turn % 2 else "id % 5 = 0"
+            table = javelin.dataset(uri)
+            done += table.update({"n": "n + 1"}, where=condition, conflict_retries=100)["num_rows_updated"]
+        return done
+
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        made = sum(pool.map(change, range(threads)))
+    found = javelin.dataset(uri).to_table().sort_by("id")
+    assert ids(found) == list(range(rows))
+    expected = [rounds // 2 + (threads * (rounds // 2) if i % 5 == 0 else 0) for i in range(rows)]
+    assert found["n"].to_pylist() == expected
+    assert made == sum(expected)
+
+
+def test_what_is_not_supported(plain):
+    for call in (
+        lambda: plain.scanner({"a": "id"}, blob_handling="all_binary"),
+        lambda: plain.scanner(filter="median(id) > 1"),
+        lambda: plain.update({"st.x": "1"}),
+        lambda: plain.scanner(order_by=["st"]),
+    ):
+        with pytest.raises(errors.NotSupported):
+            call()
+
+
+def test_rows_of_shards_are_not_the_tables(table, writer):
+    """A delete or update is of the table alone: what a shard holds above it stays the newest."""
+    writer.put([{"id": 2, "text": "newer"}])
+    table.checkout_latest()
+    assert table.delete("id in (1, 2)") == {"num_deleted_rows": 2}
+    assert table.update({"text": "'changed'"}, "id = 3") == {"num_rows_updated": 1}
+    view = table.fresh().to_table().sort_by("id")
+    assert view.to_pydict() == {"id": [2, 3], "text": ["newer", "changed"]}
+    writer.flush()
+    table.compact_shards()
+    assert table.to_table().sort_by("id").to_pydict() == view.to_pydict()

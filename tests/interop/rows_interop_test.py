@@ -187,6 +187,24 @@ def test_orders(peer, uri, limit):
         assert found["row"].to_pylist() == theirs["row"].to_pylist(), (order, condition)
 
 
+def test_where_scans_differ(peer, uri):
+    """docs/differences.md, as it is."""
+    peer.run("lance.write_dataset(table, uri, data_storage_version='2.1', max_rows_per_file=3)", table=small_table(), uri=uri)
+    dataset = javelin.dataset(uri)
+    with pytest.raises(PeerError):
+        peer.run("lance.dataset(uri).to_table(columns=['row'], order_by=['s'])")
+    assert dataset.to_table(["row"], order_by=["s"])["row"].to_pylist() == [1, 3, 2, 5, 7, 6, 4, 0]
+    with pytest.raises(PeerError):
+        peer.run("lance.dataset(uri).to_table(order_by=['_rowid'])")
+    assert dataset.to_table(["row"], order_by=[javelin_ordering("_rowid", False)])["row"].to_pylist() == list(range(7, -1, -1))
+    assert peer.value("lance.dataset(uri).to_table(order_by=['l'])").num_rows == 8
+    with pytest.raises(errors.NotSupported):
+        dataset.scanner(order_by=["l"])
+    with pytest.raises(PeerError):
+        peer.run("lance.dataset(uri).scanner(filter='row > 2', limit=3).count_rows()")
+    assert dataset.scanner(filter="row > 2", limit=3).count_rows() == 3
+
+
 SCHEMA = pa.schema([pa.field("id", pa.int64()), pa.field("n", pa.int32()), pa.field("s", pa.string())])
 
 
