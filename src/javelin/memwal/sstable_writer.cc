@@ -1,5 +1,6 @@
 #include "javelin/memwal/sstable_writer.h"
 
+#include <arrow/builder.h>
 #include <arrow/util/bit_util.h>
 
 #include "javelin/base/error.h"
@@ -109,9 +110,21 @@ class SsTableFiles {
     return arrow::RecordBatch::Make(batch->schema(), batch->num_rows(), std::move(columns));
   }
 
+  // Inside a null struct values are empty ones: of a dictionary the first item, which there must be if it is valid.
+  arrow::Result<std::shared_ptr<arrow::ArrayData>> WithAnItem(const std::shared_ptr<arrow::ArrayData>& data) const {
+    if (data->dictionary->length > 0) return data;
+    std::unique_ptr<arrow::ArrayBuilder> items;
+    ARROW_RETURN_NOT_OK(arrow::MakeBuilder(resources_.pool, data->dictionary->type, &items));
+    ARROW_RETURN_NOT_OK(items->AppendEmptyValue());
+    auto out = data->Copy();
+    ARROW_RETURN_NOT_OK(items->FinishInternal(&out->dictionary));
+    return out;
+  }
+
   // Structs in `rows` are valid; what is inside stays null where it is.
   arrow::Result<std::shared_ptr<arrow::ArrayData>> WithoutNullStructs(const std::shared_ptr<arrow::ArrayData>& data,
                                                                       const arrow::BooleanArray& rows) const {
+    if (data->type->id() == arrow::Type::DICTIONARY) return WithAnItem(data);
     if (data->type->id() != arrow::Type::STRUCT) return data;
     auto out = arrow::ArrayData::Make(data->type, data->length, {nullptr});
     for (const auto& child : data->child_data) {
