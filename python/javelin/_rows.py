@@ -90,7 +90,7 @@ class Rows(Table):
         javelin.errors.InvalidInput
             Nothing to set, an unknown column, a condition or value that does not bind or fit, a null where none is allowed.
         javelin.errors.NotSupported
-            A field of a struct, or a column of blobs, is to be set; SQL that the language does not have; the table cannot be
+            A field of a struct, or a column of blobs, JSON or dictionaries, is to be set; SQL that the language does not have; the table cannot be
             written by this library.
         javelin.errors.RetryableConflict, IncompatibleConflict, OutcomeUnknown
             The commit failed. Except for OutcomeUnknown nothing is visible of it.

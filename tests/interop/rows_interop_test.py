@@ -406,3 +406,35 @@ def test_blobs_survive_an_update(uri):
     assert found["b"].to_pylist() == [b"", values[0], None, values[3]]
     with pytest.raises(errors.NotSupported, match="blobs"):
         table.update({"b": "X'00'"})
+
+
+def test_values_of_special_columns(peer, uri):
+    """JSON, which lies in a binary form; dictionaries; extension types."""
+    table = pa.table({
+        "id": pa.array(range(3)),
+        "j": pa.array(['{"a":1}', None, "[3]"], pa.json_()),
+        "d": pa.array(["x", "y", "x"]).dictionary_encode(),
+        "u": pa.array([bytes([i] * 16) for i in range(3)], pa.uuid()),
+    })
+    peer.run("lance.write_dataset(table, uri)", table=table, uri=uri)
+    dataset = javelin.dataset(uri)
+    for values in ({"j": "'{}'"}, {"j": "X'00'"}, {"d": "'z'"}):
+        with pytest.raises(errors.NotSupported):
+            dataset.update(values)
+    assert dataset.update({"j": "null", "u": "X'" + "0a" * 16 + "'"}, where="id = 2") == {"num_rows_updated": 1}
+    assert dataset.update({"j": "j", "id": "id + 10"}, where="id = 0") == {"num_rows_updated": 1}
+    found = peer.value("lance.dataset(uri).to_table().sort_by('id').to_pydict()")
+    assert (found["id"], found["j"], found["d"]) == ([1, 2, 10], [None, None, '{"a":1}'], ["y", "x", "x"])
+    assert [value.bytes for value in found["u"]] == [bytes([1] * 16), b"\x0a" * 16, bytes(16)]
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+def test_conditions_on_blobs(peer, uri, version):
+    """They see where a blob lies, as a scan does."""
+    field = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+    table = pa.table({"id": range(3), "b": [b"x" * 100, None, b""]}, schema=pa.schema([pa.field("id", pa.int64()), field]))
+    peer.run("lance.write_dataset(table, uri, data_storage_version=version)", table=table, uri=uri, version=version)
+    for condition in ("b is null", "b is not null", "id > 0 and b is null"):
+        theirs = peer.value("lance.dataset(uri).to_table(columns=['id'], filter=c)", c=condition)
+        assert javelin.dataset(uri).to_table(["id"], condition) == theirs
+    assert javelin.dataset(uri).to_table(["id"], "b.size > 50")["id"].to_pylist() == [0]

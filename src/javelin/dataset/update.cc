@@ -5,6 +5,7 @@
 
 #include <arrow/array.h>
 #include <arrow/record_batch.h>
+#include <arrow/scalar.h>
 
 #include "javelin/base/error.h"
 #include "javelin/dataset/blobs.h"
@@ -38,6 +39,17 @@ arrow::Result<const file::Field*> ColumnToSet(const file::Schema& schema, const 
   return field;
 }
 
+// JSON is stored as bytes in a form of its own, which no text of the language makes.
+arrow::Status CheckJson(const file::Field& field, const query::Expression& value) {
+  if (field.logical_type != "json") return arrow::Status::OK();
+  const query::BoundExpression* node = value.root().get();
+  while (node->kind == query::BoundKind::kCast) node = node->children[0].get();
+  const bool is_null = node->kind == query::BoundKind::kLiteral && !node->literal->is_valid;
+  const bool is_same = node->kind == query::BoundKind::kColumn && node->column.id == field.id;
+  if (is_null || is_same) return arrow::Status::OK();
+  return NotSupported("column '{}' is JSON, which can be set to null only", field.name);
+}
+
 arrow::Result<std::vector<Assignment>> Bind(const DatasetState& table, const std::vector<ComputedColumn>& set) {
   if (set.empty()) return InvalidInput("no column to set is given");
   const file::Schema& schema = table.manifest().schema;
@@ -50,6 +62,7 @@ arrow::Result<std::vector<Assignment>> Bind(const DatasetState& table, const std
     ARROW_ASSIGN_OR_RAISE(const file::Field* field, ColumnToSet(schema, column.name));
     auto value = query::Expression::ParseAs(column.sql, scope, field->type, sql);
     if (!value.ok()) return WithContext(value.status(), fmt::format("column '{}'", column.name));
+    ARROW_RETURN_NOT_OK(CheckJson(*field, *value));
     assignments.push_back({field, static_cast<int>(field - schema.fields().data()), *std::move(value)});
   }
   return assignments;

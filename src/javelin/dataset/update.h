@@ -27,9 +27,9 @@ struct UpdatedRows {
 //
 // Nothing is visible on failure, and the files written are removed again (not after OutcomeUnknown). Errors before
 // anything is read: InvalidInput (nothing to set, an unknown or repeated column, a text that does not bind or a value
-// that does not fit its column), NotSupported (a field of a struct, a column of blobs or of dictionaries; a version
-// that none of ours can follow). Later: InvalidInput (a null where none is allowed), RetryableConflict after all
-// retries, IncompatibleConflict. Blocks.
+// that does not fit its column), NotSupported (a field of a struct, a column of blobs, JSON or dictionaries; a
+// version that none of ours can follow). Later: InvalidInput (a null where none is allowed), RetryableConflict after
+// all retries, IncompatibleConflict. Blocks.
 arrow::Result<UpdatedRows> UpdateRows(const Dataset& dataset, const std::vector<ComputedColumn>& set,
                                       const std::optional<std::string>& where = {}, const WriteOptions& options = {},
                                       const ConflictRetry& retry = {});

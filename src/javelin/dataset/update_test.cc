@@ -90,6 +90,16 @@ TEST_F(Updates, NothingFoundIsAVersionToo) {
   EXPECT_EQ(Files("data"), 3u);
 }
 
+TEST_F(Updates, RequestsOfAnUpdate) {
+  ASSERT_OK(UpdateRows(*dataset_, {{"s", "'x'"}}, "id in (3, 25)").status());
+  const RequestCounts counts = world_.counting().counts();
+  EXPECT_EQ(counts.put, 4u);  // data, two deletion files, transaction
+  EXPECT_EQ(counts.put_if_absent, 1u);
+  EXPECT_EQ(counts.list, 1u);
+  EXPECT_LE(counts.get, 3u);  // a data file each
+  EXPECT_EQ(counts.total(), counts.put + counts.put_if_absent + counts.list + counts.get);
+}
+
 TEST_F(Updates, ErrorsWriteNothing) {
   const auto error = [&](const std::vector<ComputedColumn>& set, const std::optional<std::string>& where = {}) {
     return UpdateRows(*dataset_, set, where).status();
