@@ -5,6 +5,7 @@ lance`` runs existing code. What it does not cover is not there: AttributeError 
 """
 
 from . import errors, mem_wal, schema
+from ._blobs import BlobFile
 from ._core import VERSION as __version__
 from ._scan import LanceScanner
 from .covered import COVERED, OURS
@@ -17,6 +18,7 @@ from .session import Session
 __all__ = [
     "COVERED",
     "OURS",
+    "BlobFile",
     "FreshView",
     "LanceDataset",
     "LanceFragment",

@@ -10,6 +10,7 @@ from typing import Mapping, Tuple
 _SCAN = ("columns", "filter", "limit", "offset", "batch_size", "with_row_id", "with_row_address")
 _MORE_SCAN = ("batch_size_bytes", "scan_in_order", "late_materialization", "blob_handling", "order_by")
 _RETRIES = ("conflict_retries", "retry_timeout")
+_BLOB_ROWS = ("blob_column", "ids", "addresses", "indices")
 _WRITER = (
     "durable_write",
     "max_wal_buffer_size",
@@ -65,6 +66,9 @@ COVERED: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         "LanceFragment.to_batches": ("columns", "filter"),
         "LanceFragment.head": ("num_rows",),
         "LanceFragment.count_rows": ("filter",),
+        "LanceDataset.take_blobs": _BLOB_ROWS + ("buffer_size",),
+        "LanceDataset.read_blobs": _BLOB_ROWS + ("io_buffer_size", "preserve_order"),
+        "LanceDataset.read_blob_ranges": ("blob_column", "requests", "selector", "io_buffer_size", "preserve_order"),
         "LanceDataset.sample": ("num_rows", "columns", "randomize_order", "kwargs"),
         "LanceDataset.count_rows": ("filter",),
         "LanceDataset.__len__": (),
@@ -84,6 +88,18 @@ COVERED: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         + _WRITER,
         "LanceDataset.mem_wal_index_details": (),
         "LanceDataset.mem_wal_writer": ("shard_id",) + _WRITER,
+        "BlobFile.close": (),
+        "BlobFile.readable": (),
+        "BlobFile.seekable": (),
+        "BlobFile.size": (),
+        "BlobFile.tell": (),
+        "BlobFile.seek": ("offset", "whence"),
+        "BlobFile.read": ("size",),
+        "BlobFile.read1": ("size",),
+        "BlobFile.readall": (),
+        "BlobFile.readinto": ("b",),
+        "BlobFile.read_range": ("offset", "length"),
+        "BlobFile.read_ranges": ("ranges",),
         "LanceScanner.projected_schema": (),
         "LanceScanner.dataset_schema": (),
         "LanceScanner.to_table": (),

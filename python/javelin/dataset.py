@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from . import _arguments, _core, errors
 from . import session as _session
+from ._blobs import Blobs
 from ._data import Source
 from ._mem_wal_doors import MemWal
 from ._reading import Reading
@@ -126,6 +127,7 @@ def write_dataset(
 class LanceDataset(
     Reading,
     Rows,
+    Blobs,
     Versions,
     MemWal,
 ):

@@ -188,6 +188,10 @@ class Closed(JavelinError, RuntimeError, OSError):
     kind = "Closed"
 
 
+class ClosedFile(Closed, ValueError):
+    """A blob file was closed; as with every file of Python, also a ValueError."""
+
+
 class Internal(JavelinError, RuntimeError, OSError):
     """A broken invariant: a bug of Javelin. Please report it."""
 

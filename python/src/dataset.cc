@@ -3,11 +3,12 @@
 #include <arrow/api.h>
 #include <nanobind/stl/map.h>
 
-#include "javelin/dataset/blobs.h"
 #include "javelin/dataset/dataset.h"
 #include "javelin/table/manifest.h"
 #include "src/arrow_bridge.h"
+#include "src/blobs.h"
 #include "src/scan_arguments.h"
+#include "src/uint64_memory.h"
 #include "src/versions.h"
 
 namespace javelin::python {
@@ -86,19 +87,6 @@ Handle<Dataset> WriteNext(const Handle<Dataset>& self, const nb::object& data, c
   return Handle<Dataset>(self.session(), Unwrap(std::move(written)));
 }
 
-PyBatch ReadBlobBytes(const Handle<Dataset>& self, const nb::object& rows) {
-  const Dataset& dataset = *self;
-  const auto batch = ImportBatch(rows);
-  return PyBatch{Unwrap(WithoutGil([&] { return ReadBlobs(dataset, batch); }))};
-}
-
-int64_t RowsWithBlobs(const Handle<Dataset>& self, const nb::object& rows, std::optional<uint64_t> batch_bytes) {
-  const Dataset& dataset = *self;
-  const auto batch = ImportBatch(rows);
-  return Unwrap(WithoutGil(
-      [&] { return RowsThatFitWithBlobs(dataset, *batch, batch_bytes.value_or(ScanOptions{}.batch_bytes)); }));
-}
-
 // A list or tuple of ints as the bytes of uint64, in one pass; None if one of them is anything else or out of range.
 nb::object WholeNumbers(const nb::object& items) {
   const auto sequence = nb::steal(PySequence_Fast(items.ptr(), "row numbers must be a list or tuple"));
@@ -118,26 +106,6 @@ nb::object WholeNumbers(const nb::object& items) {
   }
   return bytes;
 }
-
-// Memory of uint64 that a Python object shows while this lives.
-class UInt64Memory {
- public:
-  explicit UInt64Memory(const nb::object& source) {
-    if (PyObject_GetBuffer(source.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  }
-  ~UInt64Memory() { PyBuffer_Release(&view_); }
-  UInt64Memory(const UInt64Memory&) = delete;
-  UInt64Memory& operator=(const UInt64Memory&) = delete;
-  std::span<const uint64_t> values() const {
-    const auto size = static_cast<size_t>(view_.len);
-    if (size % sizeof(uint64_t) != 0 || reinterpret_cast<uintptr_t>(view_.buf) % alignof(uint64_t) != 0)
-      Check(InvalidInput("row numbers must be aligned memory of uint64, got {} bytes", size));
-    return {static_cast<const uint64_t*>(view_.buf), size / sizeof(uint64_t)};
-  }
-
- private:
-  Py_buffer view_;
-};
 
 PyBatch Take(const Handle<Dataset>& self, const nb::object& rows, const Columns& columns) {
   const Dataset& dataset = *self;
@@ -191,11 +159,8 @@ void RegisterDataset(nb::module_& module) {
              const Dataset& dataset = *self;
              return Unwrap(WithoutGil([&] { return dataset.CountRows(); }));
            })
-      .def("take", &Take, nb::arg("rows"), nb::arg("columns").none(), "`rows`: memory of uint64 (buffer protocol).")
-      .def("rows_with_blobs", &RowsWithBlobs, nb::arg("rows"), nb::arg("batch_bytes").none(),
-           "How many of the rows of such a batch, from the first on, fit a batch with the bytes of their blobs.")
-      .def("read_blobs", &ReadBlobBytes, nb::arg("rows"),
-           "A batch of this version with `_rowaddr`, its descriptions of blobs replaced by their bytes.");
+      .def("take", &Take, nb::arg("rows"), nb::arg("columns").none(), "`rows`: memory of uint64 (buffer protocol).");
+  DefineBlobs(dataset);
   DefineVersions(dataset);
 }
 

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include "src/arrow_bridge.h"
+#include "src/blobs.h"
 #include "src/dataset.h"
 #include "src/errors.h"
 #include "src/mem_wal.h"
@@ -19,6 +20,7 @@ NB_MODULE(_javelin_core, module) {
   python::RegisterErrors(module);
   python::Check(arrow::compute::Initialize());
   python::RegisterArrowBridge(module);
+  python::RegisterBlobs(module);
   python::RegisterDataset(module);
   python::RegisterScanner(module);
   python::RegisterRows(module);

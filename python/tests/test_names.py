@@ -13,6 +13,7 @@ CLASSES = {
     "Session": javelin.Session,
     "LanceDataset": javelin.LanceDataset,
     "LanceFragment": javelin.LanceFragment,
+    "BlobFile": javelin.BlobFile,
     "LanceScanner": javelin.LanceScanner,
     "FreshView": javelin.FreshView,
     "mem_wal.ShardWriter": javelin.mem_wal.ShardWriter,

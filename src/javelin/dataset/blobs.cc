@@ -1,215 +1,231 @@
 #include "javelin/dataset/blobs.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
-#include <optional>
+#include <utility>
 
 #include <arrow/api.h>
-#include <arrow/util/byte_size.h>
 
 #include "javelin/base/error.h"
+#include "javelin/dataset/blob_objects_internal.h"
 #include "javelin/dataset/dataset_state_internal.h"
 #include "javelin/dataset/projection_internal.h"
+#include "javelin/dataset/row_selection_internal.h"
+#include "javelin/dataset/take_internal.h"
 #include "javelin/file/blob_field.h"
 
 namespace javelin {
 
 namespace {
 
-using file::BlobKind;
+using internal::BlobObjects;
+using internal::BlobPiece;
+using internal::BlobPlace;
 using internal::DatasetState;
-using internal::ObjectLocation;
 
-// The kinds of places whose bytes are in the table.
-constexpr auto kInline = static_cast<uint8_t>(file::BlobPlace::kInline);
-constexpr auto kLastInTable = static_cast<uint8_t>(file::BlobPlace::kAlone);
+constexpr uint64_t kMostIoBuffer = 64u << 20;
+constexpr uint64_t kBudgetShare = 8;
 
-// The kind of a column that holds descriptions, by the field of the table that it comes from.
-BlobKind KindOfDescriptions(const Dataset& dataset, const arrow::RecordBatch& rows, int column) {
-  const file::Field* field = dataset.schema().FindByName(rows.column_name(column));
-  const BlobKind kind = field == nullptr ? BlobKind::kNone : file::BlobKindOf(*field);
-  const bool described =
-      kind != BlobKind::kNone && rows.column(column)->type()->Equals(*file::BlobDescriptionType(kind));
-  return described ? kind : BlobKind::kNone;
-}
+BufferPtr NoBytes() { return std::make_shared<arrow::Buffer>(nullptr, 0); }
 
-// One object that holds blobs, and those that are wanted of it.
-struct BlobObject {
-  std::shared_ptr<ObjectStore> store;
-  std::string key;
-  uint64_t size = 0;
-  std::vector<ByteRange> ranges;
-  std::vector<int64_t> rows;  // whose they are
-};
+// A top-level column of structs with nothing in it but the way to a blob field.
+struct BlobPath {
+  file::Field column;
+  size_t depth = 0;  // of the blob field in it
 
-// Reads one blob column of some rows.
-class ColumnReader {
- public:
-  ColumnReader(const DatasetState& table, const file::Field& field, BlobKind kind)
-      : table_(table), field_(field), kind_(kind) {}
-
-  arrow::Result<std::shared_ptr<arrow::Array>> Read(const arrow::Array& column, const arrow::UInt64Array& addresses) {
-    const auto& descriptions = static_cast<const arrow::StructArray&>(column);
-    valid_.assign(static_cast<size_t>(column.length()), false);
-    for (int64_t row = 0; row < column.length(); ++row) {
-      if (descriptions.IsNull(row)) continue;
-      ARROW_RETURN_NOT_OK(Place(descriptions, row, RowAddress(addresses.Value(row))));
-    }
-    return Fetch();
+  static arrow::Result<BlobPath> Find(const file::Schema& schema, const std::string& path) {
+    const size_t dot = path.find('.');
+    ARROW_ASSIGN_OR_RAISE(const file::Schema selected, schema.Select({path.substr(0, dot)}));
+    BlobPath found{selected.fields()[0]};
+    ARROW_RETURN_NOT_OK(Prune(found.column, dot == std::string::npos ? "" : path.substr(dot + 1), path, found.depth));
+    return found;
   }
 
  private:
-  // Number `index` of the fields of a description.
-  template <typename ArrayType>
-  static auto Value(const arrow::StructArray& descriptions, int index, int64_t row) {
-    return static_cast<const ArrayType&>(*descriptions.field(index)).Value(row);
-  }
-
-  arrow::Status Place(const arrow::StructArray& descriptions, int64_t row, RowAddress address) {
-    const int first = kind_ == BlobKind::kV2 ? 1 : 0;
-    const ByteRange range{Value<arrow::UInt64Array>(descriptions, first, row),
-                          Value<arrow::UInt64Array>(descriptions, first + 1, row)};
-    // In files of 2.0 only the position tells a null from no bytes.
-    if (kind_ == BlobKind::kV1 && range.length == 0 && range.offset != 0) return arrow::Status::OK();
-    const uint8_t place = kind_ == BlobKind::kV2 ? Value<arrow::UInt8Array>(descriptions, 0, row) : kInline;
-    if (place > kLastInTable)
-      return NotSupported("blobs outside the table (kind {}) are not readable: column '{}' of row {}", place,
-                          field_.name, address.packed());
-    valid_[static_cast<size_t>(row)] = true;
-    if (range.length == 0) return arrow::Status::OK();
-    const uint32_t blob_id = place == kInline ? 0 : Value<arrow::UInt32Array>(descriptions, 3, row);
-    ARROW_ASSIGN_OR_RAISE(BlobObject* const object, ObjectOf(address.fragment(), place != kInline, blob_id));
-    if (range.offset > object->size || range.length > object->size - range.offset)
-      return Corruption("a blob of column '{}' lies at {}+{} of '{}', which has {} bytes", field_.name, range.offset,
-                        range.length, object->store->Describe(object->key), object->size);
-    if (__builtin_add_overflow(total_, range.length, &total_) || total_ >> 61 != 0)
-      return OutOfMemory("the blobs of column '{}' are too many to read at once; ask for fewer rows", field_.name);
-    object->ranges.push_back(range);
-    object->rows.push_back(row);
+  static arrow::Status Prune(file::Field& field, const std::string& rest, const std::string& path, size_t& depth) {
+    const bool is_blob = file::BlobKindOf(field) != file::BlobKind::kNone;
+    if (rest.empty() && is_blob) return arrow::Status::OK();
+    if (rest.empty()) return InvalidInput("'{}' is no column of blobs; it is {}", path, field.type->ToString());
+    if (is_blob || field.logical_type != "struct")
+      return InvalidInput(
+          "'{}' of '{}' is no struct, so that no blob of a row lies in it; read blobs in lists by "
+          "all_binary",
+          field.name, path);
+    const size_t dot = rest.find('.');
+    const auto child = std::ranges::find(field.children, rest.substr(0, dot), &file::Field::name);
+    if (child == field.children.end())
+      return InvalidInput("'{}' is no column; '{}' has no such field", path, field.name);
+    file::Field only = std::move(*child);
+    ARROW_RETURN_NOT_OK(Prune(only, dot == std::string::npos ? "" : rest.substr(dot + 1), path, depth));
+    field.type = arrow::struct_({file::ToArrowField(only)});
+    field.children = {std::move(only)};
+    ++depth;
     return arrow::Status::OK();
   }
-
-  arrow::Result<BlobObject*> ObjectOf(FragmentId fragment_id, bool sidecar, uint32_t blob_id) {
-    BlobObject& object = objects_[{fragment_id, sidecar, blob_id}];
-    if (object.store != nullptr) return &object;
-    ARROW_ASSIGN_OR_RAISE(const table::Fragment* fragment, table_.GetFragment(fragment_id));
-    const auto holds = [&](const table::DataFile& file) {
-      return std::find(file.fields.begin(), file.fields.end(), field_.id.value()) != file.fields.end();
-    };
-    const auto file = std::find_if(fragment->files.begin(), fragment->files.end(), holds);
-    if (file == fragment->files.end())
-      return InvalidInput("fragment {} of '{}' has no blobs of column '{}'", fragment_id, table_.location.uri,
-                          field_.name);
-    ARROW_ASSIGN_OR_RAISE(ObjectLocation location, table_.Locate(*file));
-    object.store = location.store;
-    object.key = sidecar ? file::BlobSidecarKey(location.key, blob_id) : location.key;
-    object.size = sidecar ? 0 : file->size_bytes;
-    if (object.size == 0) {
-      ARROW_ASSIGN_OR_RAISE(const ObjectInfo info, object.store->Head(object.key));
-      object.size = info.size;
-    }
-    return &object;
-  }
-
-  arrow::Result<std::shared_ptr<arrow::Array>> Fetch() {
-    const Resources& resources = table_.session->resources();
-    // As they come from the store, and as they are handed out.
-    ARROW_ASSIGN_OR_RAISE(const auto memory,
-                          MemoryReservation::Make(*resources.memory, static_cast<int64_t>(2 * total_), "blobs"));
-    std::vector<BufferPtr> values(valid_.size());
-    for (auto& [id, object] : objects_) {
-      if (object.ranges.empty()) continue;
-      ARROW_ASSIGN_OR_RAISE(std::vector<BufferPtr> bytes, object.store->GetRanges(object.key, object.ranges));
-      if (bytes.size() != object.ranges.size()) return Internal("the store answered other ranges than asked");
-      for (size_t i = 0; i < bytes.size(); ++i) {
-        if (static_cast<uint64_t>(bytes[i]->size()) != object.ranges[i].length)
-          return Internal("the store answered another range than asked");
-        values[static_cast<size_t>(object.rows[i])] = std::move(bytes[i]);
-      }
-    }
-    arrow::LargeBinaryBuilder builder(resources.pool);
-    ARROW_RETURN_NOT_OK(builder.Reserve(static_cast<int64_t>(values.size())));
-    ARROW_RETURN_NOT_OK(builder.ReserveData(static_cast<int64_t>(total_)));
-    for (size_t row = 0; row < values.size(); ++row) {
-      if (!valid_[row]) {
-        builder.UnsafeAppendNull();
-      } else if (values[row] == nullptr) {
-        builder.UnsafeAppendEmptyValue();
-      } else {
-        builder.UnsafeAppend(values[row]->data(), values[row]->size());
-        values[row] = nullptr;
-      }
-    }
-    return builder.Finish();
-  }
-
-  struct ObjectId {
-    FragmentId fragment;
-    bool sidecar = false;
-    uint32_t blob_id = 0;
-    friend auto operator<=>(const ObjectId&, const ObjectId&) = default;
-  };
-
-  const DatasetState& table_;
-  const file::Field& field_;
-  const BlobKind kind_;
-  std::map<ObjectId, BlobObject> objects_;
-  std::vector<bool> valid_;
-  uint64_t total_ = 0;
 };
 
 }  // namespace
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> ReadBlobs(const Dataset& dataset,
-                                                             const std::shared_ptr<arrow::RecordBatch>& rows) {
-  const DatasetState& table = *DatasetState::Of(dataset);
-  auto result = rows;
-  for (int i = 0; i < rows->num_columns(); ++i) {
-    const BlobKind kind = KindOfDescriptions(dataset, *rows, i);
-    const file::Field* field = dataset.schema().FindByName(rows->column_name(i));
-    if (kind == BlobKind::kNone) {
-      if (field == nullptr || !file::HoldsBlobs(*field) || file::BlobKindOf(*field) != BlobKind::kNone) continue;
-      return NotSupported(
-          "the bytes of blobs inside structs and lists, as in column '{}', are not readable; read where they lie "
-          "(blobs_descriptions), or leave the column out",
-          field->name);
+// The blobs of some rows of a column, of which it is known where they lie.
+class BlobColumn {
+ public:
+  static arrow::Result<BlobColumn> Select(const Dataset& dataset, const std::string& column, RowSelector selector,
+                                          std::span<const uint64_t> rows) {
+    BlobColumn blobs;
+    const auto& table = DatasetState::Of(dataset);
+    ARROW_ASSIGN_OR_RAISE(const BlobPath path, BlobPath::Find(dataset.schema(), column));
+    ARROW_ASSIGN_OR_RAISE(blobs.rows_, internal::SelectRows(table, selector, rows));
+    ARROW_ASSIGN_OR_RAISE(const auto projection,
+                          internal::Projection::Make(file::Schema({path.column}, {}), std::nullopt, false, false));
+    ARROW_ASSIGN_OR_RAISE(const auto batch, internal::TakeRows(table, blobs.rows_, projection));
+    std::shared_ptr<arrow::Array> array = batch->column(0);
+    const file::Field* field = &path.column;
+    for (size_t i = 0; i < path.depth; ++i, field = &field->children[0]) {
+      ARROW_ASSIGN_OR_RAISE(
+          array, static_cast<const arrow::StructArray&>(*array).GetFlattenedField(0, table->session->resources().pool));
     }
-    const auto addresses = rows->GetColumnByName(std::string(internal::kRowAddressName));
-    if (addresses == nullptr || addresses->type_id() != arrow::Type::UINT64 || addresses->null_count() != 0)
-      return InvalidInput("the bytes of blob column '{}' take the column `_rowaddr` beside it", field->name);
-    ARROW_ASSIGN_OR_RAISE(
-        auto bytes,
-        ColumnReader(table, *field, kind).Read(*rows->column(i), static_cast<const arrow::UInt64Array&>(*addresses)));
-    auto metadata = kind == BlobKind::kV1 ? rows->schema()->field(i)->metadata() : nullptr;
-    const auto output = arrow::field(field->name, arrow::large_binary(), field->nullable, std::move(metadata));
-    ARROW_ASSIGN_OR_RAISE(result, result->SetColumn(i, output, std::move(bytes)));
+    const internal::BlobDescriptions descriptions(*field, static_cast<const arrow::StructArray&>(*array));
+    blobs.objects_ = std::make_shared<BlobObjects>(table);
+    std::vector<BlobPlace*> places;
+    blobs.places_.resize(blobs.rows_.size());
+    for (size_t i = 0; i < blobs.rows_.size(); ++i) {
+      ARROW_ASSIGN_OR_RAISE(blobs.places_[i],
+                            blobs.objects_->Place(descriptions, static_cast<int64_t>(i), blobs.rows_[i]));
+      if (blobs.places_[i]) places.push_back(&*blobs.places_[i]);
+    }
+    ARROW_RETURN_NOT_OK(blobs.objects_->MeasureWhole(places));
+    return blobs;
   }
-  return result;
+
+  std::vector<std::shared_ptr<const Blob>> Take() && {
+    std::vector<std::shared_ptr<const Blob>> blobs;
+    for (const auto& place : places_)
+      blobs.push_back(place ? std::shared_ptr<const Blob>(new Blob(objects_, *place)) : nullptr);
+    return blobs;
+  }
+
+  // `ranges`, one of each, or none: the whole blobs.
+  arrow::Result<std::unique_ptr<BlobReader>> Read(std::span<const BlobRequest> ranges,
+                                                  const BlobReadOptions& options) && {
+    std::unique_ptr<BlobReader> reader(new BlobReader(objects_, options));
+    for (size_t i = 0; i < places_.size(); ++i) {
+      if (!places_[i]) {
+        reader->known_.push_back({i, rows_[i], nullptr});
+        continue;
+      }
+      const ByteRange whole = places_[i]->range;
+      const ByteRange part = ranges.empty() ? ByteRange{0, whole.length} : ranges[i].range;
+      if (part.end() > whole.length)
+        return InvalidInput("request {} ends at byte {} of the blob of row {}, which has {} bytes", i, part.end(),
+                            ranges[i].row, whole.length);
+      if (part.length == 0) {
+        reader->known_.push_back({i, rows_[i], NoBytes()});
+      } else {
+        reader->pieces_.push_back({places_[i]->object, {whole.offset + part.offset, part.length}, i});
+      }
+    }
+    std::ranges::sort(reader->pieces_, [](const BlobPiece& a, const BlobPiece& b) { return a < b; });
+    reader->rows_ = std::move(rows_);
+    return reader;
+  }
+
+ private:
+  std::shared_ptr<BlobObjects> objects_;
+  std::vector<RowAddress> rows_;
+  std::vector<std::optional<BlobPlace>> places_;  // none: null
+};
+
+// ---- one blob ----
+
+Blob::Blob(std::shared_ptr<const BlobObjects> objects, const BlobPlace& place)
+    : objects_(std::move(objects)), object_(place.object), place_(place.range) {}
+
+uint64_t Blob::size() const { return place_.length; }
+
+arrow::Result<BufferPtr> Blob::Read(uint64_t offset, uint64_t length) const {
+  const ByteRange range{offset, length};
+  ARROW_ASSIGN_OR_RAISE(const auto bytes, Read({&range, 1}));
+  return bytes[0];
 }
 
-arrow::Result<int64_t> RowsThatFitWithBlobs(const Dataset& dataset, const arrow::RecordBatch& rows, uint64_t bytes) {
-  const int64_t count = rows.num_rows();
-  if (count == 0) return 0;
-  ARROW_ASSIGN_OR_RAISE(const int64_t other_bytes, arrow::util::ReferencedBufferSize(rows));
-  const uint64_t each = static_cast<uint64_t>(other_bytes / count);
-  std::vector<std::shared_ptr<arrow::UInt64Array>> sizes;
-  for (int i = 0; i < rows.num_columns(); ++i) {
-    if (KindOfDescriptions(dataset, rows, i) == BlobKind::kNone) continue;
-    const auto column = static_cast<const arrow::StructArray&>(*rows.column(i)).GetFieldByName("size");
-    sizes.push_back(std::static_pointer_cast<arrow::UInt64Array>(column));
+arrow::Result<std::vector<BufferPtr>> Blob::Read(std::span<const ByteRange> ranges) const {
+  std::vector<BlobPiece> pieces;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const ByteRange& range = ranges[i];
+    if (range.offset > size() || range.length > size() - range.offset)
+      return InvalidInput("{} bytes from byte {} on do not lie in a blob of {} bytes", range.length, range.offset,
+                          size());
+    if (range.length != 0) pieces.push_back({object_, {place_.offset + range.offset, range.length}, i});
   }
-  uint64_t left = bytes;
-  for (int64_t row = 0; row < count; ++row) {
-    uint64_t wanted = each;
-    for (const auto& column : sizes) {
-      if (column->IsValid(row) && __builtin_add_overflow(wanted, column->Value(row), &wanted))
-        wanted = std::numeric_limits<uint64_t>::max();
-    }
-    if (wanted > left) return std::max<int64_t>(row, 1);
-    left -= wanted;
+  std::ranges::sort(pieces, [](const BlobPiece& a, const BlobPiece& b) { return a < b; });
+  std::vector<BufferPtr> answers(ranges.size(), NoBytes());
+  if (pieces.empty()) return answers;
+  ARROW_ASSIGN_OR_RAISE(const auto memory, objects_->Reserve(pieces));
+  ARROW_ASSIGN_OR_RAISE(auto bytes, objects_->Read(pieces));
+  for (size_t i = 0; i < pieces.size(); ++i) answers[pieces[i].slot] = std::move(bytes[i]);
+  return answers;
+}
+
+arrow::Result<std::vector<std::shared_ptr<const Blob>>> TakeBlobs(const Dataset& dataset, const std::string& column,
+                                                                  RowSelector selector,
+                                                                  std::span<const uint64_t> rows) {
+  ARROW_ASSIGN_OR_RAISE(BlobColumn blobs, BlobColumn::Select(dataset, column, selector, rows));
+  return std::move(blobs).Take();
+}
+
+// ---- many blobs ----
+
+BlobReader::BlobReader(std::shared_ptr<const BlobObjects> objects, const BlobReadOptions& options)
+    : objects_(std::move(objects)), io_buffer_bytes_(options.io_buffer_bytes) {
+  const auto limit = static_cast<uint64_t>(objects_->table().session->resources().memory->limit());
+  if (io_buffer_bytes_ == 0) io_buffer_bytes_ = std::min(kMostIoBuffer, limit / kBudgetShare);
+}
+
+BlobReader::~BlobReader() = default;
+
+arrow::Result<std::unique_ptr<BlobReader>> BlobReader::OpenWhole(const Dataset& dataset, const std::string& column,
+                                                                 RowSelector selector, std::span<const uint64_t> rows,
+                                                                 const BlobReadOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(BlobColumn blobs, BlobColumn::Select(dataset, column, selector, rows));
+  return std::move(blobs).Read({}, options);
+}
+
+arrow::Result<std::unique_ptr<BlobReader>> BlobReader::OpenRanges(const Dataset& dataset, const std::string& column,
+                                                                  RowSelector selector,
+                                                                  std::span<const BlobRequest> requests,
+                                                                  const BlobReadOptions& options) {
+  std::vector<uint64_t> rows;
+  rows.reserve(requests.size());
+  for (const auto& [row, range] : requests) {
+    if (range.end() < range.offset)
+      return InvalidInput("request {} ends behind what 64 bits hold: {} bytes from byte {} on of the blob of row {}",
+                          rows.size(), range.length, range.offset, row);
+    rows.push_back(row);
   }
-  return count;
+  ARROW_ASSIGN_OR_RAISE(BlobColumn blobs, BlobColumn::Select(dataset, column, selector, rows));
+  return std::move(blobs).Read(requests, options);
+}
+
+arrow::Result<std::vector<BlobAnswer>> BlobReader::Next() {
+  ARROW_RETURN_NOT_OK(failed_);
+  memory_ = MemoryReservation();
+  std::vector<BlobAnswer> answers = std::exchange(known_, {});
+  size_t end = next_;
+  for (uint64_t bytes = 0; end < pieces_.size(); ++end) {
+    const uint64_t more = BlobObjects::BytesToRead(end == next_ ? nullptr : &pieces_[end - 1], pieces_[end]);
+    if (end > next_ && (bytes > io_buffer_bytes_ || more > io_buffer_bytes_ - bytes)) break;
+    bytes += more;
+  }
+  const std::span<const BlobPiece> round(pieces_.data() + next_, end - next_);
+  if (round.empty()) return answers;
+  auto memory = objects_->Reserve(round);
+  auto bytes = memory.ok() ? objects_->Read(round) : memory.status();
+  failed_ = bytes.status();
+  ARROW_RETURN_NOT_OK(failed_);
+  memory_ = *std::move(memory);
+  next_ = end;
+  for (size_t i = 0; i < round.size(); ++i)
+    answers.push_back({round[i].slot, rows_[round[i].slot], std::move((*bytes)[i])});
+  return answers;
 }
 
 }  // namespace javelin

@@ -13,14 +13,35 @@ namespace javelin::internal {
 
 namespace {
 
+// A list of blobs is one of structs, or not, by how they are given.
+std::string_view WithoutItems(std::string_view logical_type) {
+  constexpr std::string_view kOfStructs = ".struct";
+  if (logical_type.ends_with(kOfStructs)) logical_type.remove_suffix(kOfStructs.size());
+  return logical_type;
+}
+
 // Names, nullability and metadata may differ inside, but not what is stored; names of struct fields are what is stored.
+// Blobs, which CheckBlobsFollow knows, may be given as other types.
 bool SameStorage(const file::Field& a, const file::Field& b) {
-  if (a.logical_type != b.logical_type || a.children.size() != b.children.size()) return false;
+  if (file::BlobKindOf(b) != file::BlobKind::kNone) return true;
+  if (file::HoldsBlobs(b) ? WithoutItems(a.logical_type) != WithoutItems(b.logical_type)
+                          : a.logical_type != b.logical_type)
+    return false;
+  if (a.children.size() != b.children.size()) return false;
   for (size_t i = 0; i < a.children.size(); ++i) {
     if (a.logical_type == "struct" && a.children[i].name != b.children[i].name) return false;
     if (!SameStorage(a.children[i], b.children[i])) return false;
   }
   return true;
+}
+
+// Of fields of the same storage.
+arrow::Status CheckBlobsFollow(const file::Field& given, const file::Field& table) {
+  if (file::BlobKindOf(table) != file::BlobKind::kNone) return file::CheckBlobMayFollow(given, table);
+  if (!file::HoldsBlobs(table)) return arrow::Status::OK();
+  for (size_t i = 0; i < table.children.size(); ++i)
+    ARROW_RETURN_NOT_OK(CheckBlobsFollow(given.children[i], table.children[i]));
+  return arrow::Status::OK();
 }
 
 bool IsJson(const file::Field& field) { return field.logical_type == "json"; }
@@ -42,11 +63,8 @@ arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const fi
     const file::Field* known = table.FindByName(field.name);
     if (known == nullptr)
       return InvalidInput("column '{}' is not in the table; add it to the table first or leave it out", field.name);
-    if (file::BlobKindOf(*known) != file::BlobKind::kNone) {
-      ARROW_RETURN_NOT_OK(file::CheckBlobMayFollow(field, *known));
-    } else if (!SameStorage(field, *known)) {
-      return OtherType(field, *known);
-    }
+    if (!SameStorage(field, *known)) return OtherType(field, *known);
+    ARROW_RETURN_NOT_OK(CheckBlobsFollow(field, *known));
   }
   std::vector<file::Field> columns;
   for (const file::Field& field : table.fields()) {
@@ -66,10 +84,7 @@ arrow::Result<IncomingRows> IncomingRows::Make(const arrow::Schema& given, const
     const int place = given.GetFieldIndex(field.name);
     if (place < 0) return Internal("column '{}' is not among those given", field.name);
     rows.places_.push_back(place);
-    fields.push_back(file::ToArrowField(field));
-    if (file::BlobKindOf(field) == file::BlobKind::kNone) continue;
-    ARROW_ASSIGN_OR_RAISE(auto type, file::BlobInputType(field, *given.field(place)->type()));
-    fields.back() = fields.back()->WithType(std::move(type));
+    ARROW_ASSIGN_OR_RAISE(fields.emplace_back(), file::BlobInputField(field, *given.field(place)->type()));
   }
   rows.target_ = arrow::schema(std::move(fields));
   return rows;

@@ -11,6 +11,7 @@
 #include "javelin/dataset/blobs.h"
 #include "javelin/dataset/conditions_internal.h"
 #include "javelin/dataset/row_rewrite_internal.h"
+#include "javelin/file/blob_arrays.h"
 #include "javelin/file/blob_field.h"
 
 namespace javelin {
@@ -128,8 +129,7 @@ class NewVersions final : public arrow::RecordBatchReader {
     arrow::FieldVector fields;
     for (const file::Field& field : table_->manifest().schema.fields()) {
       has_blobs_ = has_blobs_ || file::HoldsBlobs(field);
-      const bool is_blob = file::BlobKindOf(field) != file::BlobKind::kNone;
-      fields.push_back(is_blob ? file::BlobBytesField(field) : file::ToArrowField(field));
+      fields.push_back(file::FieldOfBlobBytes(field));
     }
     schema_ = arrow::schema(std::move(fields));
   }

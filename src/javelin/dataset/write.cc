@@ -1,5 +1,7 @@
 #include "javelin/dataset/write_internal.h"
 
+#include <algorithm>
+
 #include <arrow/record_batch.h>
 
 #include "javelin/base/error.h"
@@ -40,9 +42,13 @@ arrow::Result<file::FileVersion> VersionOfNewFiles(const DatasetState& table, co
   return table::DataFormatOf(table.manifest());
 }
 
+bool HoldsBlobsV1(const file::Field& field) {
+  return file::BlobKindOf(field) == file::BlobKind::kV1 || std::ranges::any_of(field.children, HoldsBlobsV1);
+}
+
 arrow::Status CheckColumns(const file::Schema& columns, file::FileVersion version) {
   for (const file::Field& field : columns.fields()) {
-    if (HasBlobsV2(version) && file::BlobKindOf(field) == file::BlobKind::kV1)
+    if (HasBlobsV2(version) && HoldsBlobsV1(field))
       return NotSupported(
           "column '{}' has blobs as versions 2.0 and 2.1 hold them, which data files of version {} do not; write files "
           "of the table's version, or overwrite the table",
@@ -95,7 +101,8 @@ arrow::Result<Plan> PlanWrite(const DatasetState& table, const arrow::Schema& gi
   if (!plan.creates) ARROW_RETURN_NOT_OK(CheckCanFollow(table));
   ARROW_ASSIGN_OR_RAISE(plan.version, VersionOfNewFiles(table, options));
   ARROW_ASSIGN_OR_RAISE(const auto columns, file::BlobColumnsOfNewTable(given, HasBlobsV2(plan.version)));
-  ARROW_ASSIGN_OR_RAISE(plan.written, ColumnsOfOverwrite(table, *columns));
+  ARROW_ASSIGN_OR_RAISE(const file::Schema made, ColumnsOfOverwrite(table, *columns));
+  plan.written = file::NameListsAsGiven(made, given);
   ARROW_RETURN_NOT_OK(file::CheckNewSchema(plan.written));
   ARROW_RETURN_NOT_OK(CheckColumns(plan.written, plan.version));
   table::Overwrite overwrite;

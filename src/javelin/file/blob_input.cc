@@ -9,6 +9,7 @@
 #include <arrow/util/key_value_metadata.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/blob_arrays.h"
 #include "javelin/file/blob_field.h"
 #include "javelin/file/logical_type_internal.h"
 #include "javelin/file/schema_internal.h"
@@ -96,6 +97,33 @@ arrow::Result<std::shared_ptr<arrow::DataType>> BlobInputType(const Field& field
                       is_v2 ? ", or struct<data: large_binary, uri: string>" : "");
 }
 
+arrow::Result<std::shared_ptr<arrow::Field>> BlobInputField(const Field& field, const arrow::DataType& given) {
+  auto target = ToArrowField(field);
+  if (!HoldsBlobs(field)) return target;
+  if (BlobKindOf(field) != BlobKind::kNone) {
+    ARROW_ASSIGN_OR_RAISE(auto type, BlobInputType(field, given));
+    return target->WithType(std::move(type));
+  }
+  if (given.id() == arrow::Type::EXTENSION)
+    return BlobInputField(field, *static_cast<const arrow::ExtensionType&>(given).storage_type());
+  // Where the types differ in more, the array will not fit.
+  if (given.id() != target->type()->id() || given.num_fields() != static_cast<int>(field.children.size()))
+    return target;
+  arrow::FieldVector children;
+  for (int i = 0; i < given.num_fields(); ++i) {
+    ARROW_ASSIGN_OR_RAISE(children.emplace_back(),
+                          BlobInputField(field.children[static_cast<size_t>(i)], *given.field(i)->type()));
+  }
+  switch (given.id()) {
+    case arrow::Type::STRUCT: return target->WithType(arrow::struct_(std::move(children)));
+    case arrow::Type::LIST: return target->WithType(arrow::list(std::move(children[0])));
+    case arrow::Type::LARGE_LIST: return target->WithType(arrow::large_list(std::move(children[0])));
+    default: return target;
+  }
+}
+
+namespace {
+
 arrow::Status CheckBlobField(const Field& field) {
   const bool is_v2 = BlobKindOf(field) == BlobKind::kV2;
   if (is_v2) ARROW_RETURN_NOT_OK(BlobSizes::Of(field).status());
@@ -105,13 +133,25 @@ arrow::Status CheckBlobField(const Field& field) {
                       is_v2 ? LongForm()->ToString() : "large_binary");
 }
 
-arrow::Status CheckBlobs(const Field& field, const arrow::ArrayData& values) {
-  if (values.type->id() != arrow::Type::STRUCT) return arrow::Status::OK();
-  const arrow::StructArray structs(values.Copy());
-  for (int64_t row = 0; row < structs.length(); ++row) {
-    if (structs.IsValid(row)) ARROW_RETURN_NOT_OK(CheckOne(structs, row, field.name));
-  }
+}  // namespace
+
+arrow::Status CheckBlobFields(const Field& field) {
+  if (BlobKindOf(field) != BlobKind::kNone) return CheckBlobField(field);
+  for (const Field& child : field.children) ARROW_RETURN_NOT_OK(CheckBlobFields(child));
   return arrow::Status::OK();
+}
+
+arrow::Status CheckBlobs(const Field& field, const arrow::ArrayData& values) {
+  const auto check = [&](const Field& blob, const arrow::Array& array, const BlobRows& rows) -> arrow::Status {
+    if (array.type_id() != arrow::Type::STRUCT) return arrow::Status::OK();
+    const auto& structs = static_cast<const arrow::StructArray&>(array);
+    for (int64_t i = 0; i < structs.length(); ++i) {
+      if (rows[static_cast<size_t>(i)] != kNoRow && structs.IsValid(i))
+        ARROW_RETURN_NOT_OK(CheckOne(structs, i, blob.name));
+    }
+    return arrow::Status::OK();
+  };
+  return VisitBlobArrays(field, *arrow::MakeArray(values.Copy()), AllRows(values.length), check);
 }
 
 arrow::Status CheckBlobMayFollow(const Field& given, const Field& table) {
@@ -137,23 +177,64 @@ arrow::Status CheckBlobMayFollow(const Field& given, const Field& table) {
   return arrow::Status::OK();
 }
 
+namespace {
+
+bool IsMarked(const arrow::Field& field) {
+  return field.metadata() != nullptr && field.metadata()->Contains(kBlobMetadata);
+}
+
+// A field of v1 as one of v2, at any depth.
+arrow::Result<std::shared_ptr<arrow::Field>> AsV2(const std::shared_ptr<arrow::Field>& field) {
+  const auto& type = field->type();
+  if (!IsMarked(*field)) {
+    const bool is_list = type->id() == arrow::Type::LIST || type->id() == arrow::Type::LARGE_LIST;
+    if (!is_list && type->id() != arrow::Type::STRUCT) return field;
+    arrow::FieldVector children;
+    for (const auto& child : type->fields()) {
+      ARROW_ASSIGN_OR_RAISE(children.emplace_back(), AsV2(child));
+    }
+    if (children == type->fields()) return field;
+    if (!is_list) return field->WithType(arrow::struct_(std::move(children)));
+    return field->WithType(type->id() == arrow::Type::LIST ? arrow::list(children[0]) : arrow::large_list(children[0]));
+  }
+  const bool plain = type->id() == arrow::Type::LARGE_BINARY || type->id() == arrow::Type::BINARY;
+  auto form = plain ? ShortForm() : FormOf(*type);
+  if (form == nullptr || field->metadata()->Contains(kExtensionNameMetadata))
+    return InvalidInput("column '{}' of type {} has metadata '{}', which {}; leave it out", field->name(),
+                        type->ToString(), kBlobMetadata,
+                        form == nullptr ? "is for large_binary" : "does not go with an extension");
+  auto metadata = field->metadata()->Copy();
+  ARROW_RETURN_NOT_OK(metadata->Delete(std::string(kBlobMetadata)));
+  metadata->Append(std::string(kExtensionNameMetadata), std::string(kBlobExtension));
+  return field->WithType(std::move(form))->WithMetadata(std::move(metadata));
+}
+
+void NameListAs(const arrow::Field& given, Field& field) {
+  constexpr std::string_view kOfStructs = ".struct";
+  if (BlobKindOf(field) != BlobKind::kNone || !HoldsBlobs(field)) return;
+  for (size_t i = 0; i < field.children.size(); ++i) {
+    const arrow::Field& child = *given.type()->field(static_cast<int>(i));
+    if (field.logical_type.ends_with(kOfStructs) && child.type()->id() != arrow::Type::STRUCT)
+      field.logical_type.resize(field.logical_type.size() - kOfStructs.size());
+    NameListAs(child, field.children[i]);
+  }
+}
+
+}  // namespace
+
 arrow::Result<std::shared_ptr<arrow::Schema>> BlobColumnsOfNewTable(const arrow::Schema& given, bool has_v2) {
   arrow::FieldVector fields = given.fields();
   for (auto& field : fields) {
-    if (!has_v2 || field->metadata() == nullptr || !field->metadata()->Contains(kBlobMetadata)) continue;
-    const auto type = field->type();
-    const bool plain = type->id() == arrow::Type::LARGE_BINARY || type->id() == arrow::Type::BINARY;
-    auto form = plain ? ShortForm() : FormOf(*type);
-    if (form == nullptr || field->metadata()->Contains(kExtensionNameMetadata))
-      return InvalidInput("column '{}' of type {} has metadata '{}', which {}; leave it out", field->name(),
-                          type->ToString(), kBlobMetadata,
-                          form == nullptr ? "is for large_binary" : "does not go with an extension");
-    auto metadata = field->metadata()->Copy();
-    ARROW_RETURN_NOT_OK(metadata->Delete(std::string(kBlobMetadata)));
-    metadata->Append(std::string(kExtensionNameMetadata), std::string(kBlobExtension));
-    field = field->WithType(std::move(form))->WithMetadata(std::move(metadata));
+    if (!has_v2) continue;
+    ARROW_ASSIGN_OR_RAISE(field, AsV2(field));
   }
   return arrow::schema(std::move(fields), given.metadata());
+}
+
+Schema NameListsAsGiven(const Schema& columns, const arrow::Schema& given) {
+  std::vector<Field> fields = columns.fields();
+  for (size_t i = 0; i < fields.size(); ++i) NameListAs(*given.field(static_cast<int>(i)), fields[i]);
+  return Schema(std::move(fields), columns.metadata());
 }
 
 }  // namespace javelin::file

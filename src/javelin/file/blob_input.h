@@ -25,12 +25,14 @@ struct BlobSizes {
 // The type under which values of type `given` are taken for a blob field: large_binary, and for v2 also binary,
 // struct<data: large_binary, uri: string> or the same with position and size, both uint64. InvalidInput: any other.
 arrow::Result<std::shared_ptr<arrow::DataType>> BlobInputType(const Field& field, const arrow::DataType& given);
+// A field in Arrow, with such types for its blob fields, at any depth.
+arrow::Result<std::shared_ptr<arrow::Field>> BlobInputField(const Field& field, const arrow::DataType& given);
 
-// A blob field whose columns can be written. InvalidInput: its own type is no such type, nor that of v1 or a struct of
-// v2, or its metadata is none of BlobSizes.
-arrow::Status CheckBlobField(const Field& field);
+// A field whose blobs, at any depth, can be written. InvalidInput: the type of one is no such type, nor that of v1 or a
+// struct of v2, or its metadata is none of BlobSizes.
+arrow::Status CheckBlobFields(const Field& field);
 
-// Values of such a type. InvalidInput: not exactly one of `data` and `uri`, half a range, or one without `uri`.
+// Values of such a field. InvalidInput: not exactly one of `data` and `uri`, half a range, or one without `uri`.
 // NotSupported: a `uri`; what lies outside of the table cannot be referred to.
 arrow::Status CheckBlobs(const Field& field, const arrow::ArrayData& values);
 
@@ -41,5 +43,7 @@ arrow::Status CheckBlobMayFollow(const Field& given, const Field& table);
 // The columns of a new table: in one of `has_v2` data files v1 is no more, and such fields become v2 ones.
 // InvalidInput: a v1 field of a type that has no such form, or one that is called both.
 arrow::Result<std::shared_ptr<arrow::Schema>> BlobColumnsOfNewTable(const arrow::Schema& given, bool has_v2);
+// The schema of such columns as the released package has it, which names a list by the items it was given with.
+Schema NameListsAsGiven(const Schema& columns, const arrow::Schema& given);
 
 }  // namespace javelin::file

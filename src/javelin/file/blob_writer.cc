@@ -1,7 +1,7 @@
 #include "javelin/file/blob_writer_internal.h"
 
 #include <arrow/api.h>
-#include <arrow/util/bitmap_ops.h>
+#include <arrow/buffer_builder.h>
 
 #include "javelin/base/error.h"
 #include "javelin/file/blob_field.h"
@@ -42,65 +42,94 @@ arrow::Result<std::shared_ptr<arrow::Array>> Column(const auto& places, arrow::M
   return builder.Finish();
 }
 
+// Rows of descriptions, null where the value is.
+arrow::Result<std::shared_ptr<arrow::Array>> Rows(BlobKind kind, const arrow::ArrayVector& parts, const auto& places,
+                                                  arrow::MemoryPool* pool) {
+  arrow::TypedBufferBuilder<bool> valid(pool);
+  ARROW_RETURN_NOT_OK(valid.Reserve(static_cast<int64_t>(places.size())));
+  for (const auto& place : places) valid.UnsafeAppend(!place.is_null);
+  BufferPtr validity;
+  if (valid.false_count() > 0) {
+    ARROW_ASSIGN_OR_RAISE(validity, valid.Finish());
+  }
+  return arrow::StructArray::Make(parts, BlobDescriptionType(kind)->fields(), std::move(validity));
+}
+
 }  // namespace
 
 arrow::Result<std::shared_ptr<arrow::ArrayData>> BlobWriter::Write(const Field& field, const arrow::ArrayData& values) {
-  const bool is_v2 = BlobKindOf(field) == BlobKind::kV2;
-  BlobSizes sizes;
-  if (is_v2) {
-    ARROW_ASSIGN_OR_RAISE(sizes, BlobSizes::Of(field));
-  }
-  // Nulls of v1 have a place too, which nothing can have.
-  const Place null{.position = is_v2 ? 0 : version_ == FileVersion{2, 0} ? kNullBlobV20 : kNullBlob};
-  const BlobValues blobs(values);
-  std::vector<Place> places;
-  places.reserve(static_cast<size_t>(values.length));
-  for (int64_t row = 0; row < values.length; ++row) {
-    if (blobs.IsNull(row)) {
-      places.push_back(null);
-      continue;
-    }
-    const BufferPtr value = blobs.At(row);
-    const auto size = static_cast<uint64_t>(value->size());
-    Place place;
-    if (is_v2 && size > sizes.shared_most) {
-      ARROW_ASSIGN_OR_RAISE(place, WriteAlone(value));
-    } else if (is_v2 && size > sizes.inline_most) {
-      ARROW_ASSIGN_OR_RAISE(place, WriteShared(value, sizes.sidecar_most));
-    } else if (is_v2 || size > 0) {  // an empty value of v1 lies nowhere
-      ARROW_ASSIGN_OR_RAISE(place.position, container_.WriteBlob(value));
-    }
-    place.size = size;
-    places.push_back(place);
-  }
-  return is_v2 ? DescribeV2(places, values) : DescribeV1(places);
+  const auto replace = [this](const Field& blob, const ArrayOfField& given, const BlobRows& rows) {
+    return WriteBlobs(blob, given, rows);
+  };
+  const ArrayOfField given{ToArrowField(field), arrow::MakeArray(values.Copy())};
+  ARROW_ASSIGN_OR_RAISE(const auto written, ReplaceBlobArrays(field, given, AllRows(values.length), replace, pool_));
+  return written.array->data();
 }
 
-arrow::Result<std::shared_ptr<arrow::ArrayData>> BlobWriter::DescribeV1(const std::vector<Place>& places) const {
+arrow::Result<ArrayOfField> BlobWriter::WriteBlobs(const Field& field, const ArrayOfField& given,
+                                                   const BlobRows& rows) {
+  const BlobKind kind = BlobKindOf(field);
+  BlobSizes sizes;
+  if (kind == BlobKind::kV2) {
+    ARROW_ASSIGN_OR_RAISE(sizes, BlobSizes::Of(field));
+  }
+  // In 2.0 nulls have a place too, which nothing can have.
+  const bool null_has_place = version_ == FileVersion{2, 0};
+  const Place null{.is_null = !null_has_place, .position = null_has_place ? kNullBlobV20 : 0};
+  const BlobValues values(*given.array->data());
+  std::vector<Place> places;
+  places.reserve(rows.size());
+  for (int64_t i = 0; i < given.array->length(); ++i) {
+    Place& place = places.emplace_back();
+    if (rows[static_cast<size_t>(i)] == kNoRow || values.IsNull(i)) {
+      place = null;
+    } else if (kind == BlobKind::kV2) {
+      ARROW_ASSIGN_OR_RAISE(place, WriteV2(values.At(i), sizes));
+    } else {
+      ARROW_ASSIGN_OR_RAISE(place, WriteV1(values.At(i)));
+    }
+  }
+  ARROW_ASSIGN_OR_RAISE(auto described, kind == BlobKind::kV2 ? DescribeV2(places) : DescribeV1(places));
+  return ArrayOfField{given.field->WithType(described->type()), described};
+}
+
+arrow::Result<BlobWriter::Place> BlobWriter::WriteV1(BufferPtr value) {
+  Place place{.size = static_cast<uint64_t>(value->size())};
+  if (place.size == 0) return place;  // an empty value lies nowhere
+  ARROW_ASSIGN_OR_RAISE(place.position, container_.WriteBlob(std::move(value)));
+  return place;
+}
+
+arrow::Result<BlobWriter::Place> BlobWriter::WriteV2(BufferPtr value, const BlobSizes& sizes) {
+  const auto size = static_cast<uint64_t>(value->size());
+  Place place;
+  if (size > sizes.shared_most) {
+    ARROW_ASSIGN_OR_RAISE(place, WriteAlone(std::move(value)));
+  } else if (size > sizes.inline_most) {
+    ARROW_ASSIGN_OR_RAISE(place, WriteShared(std::move(value), sizes.sidecar_most));
+  } else {
+    ARROW_ASSIGN_OR_RAISE(place.position, container_.WriteBlob(std::move(value)));
+  }
+  place.size = size;
+  return place;
+}
+
+arrow::Result<std::shared_ptr<arrow::Array>> BlobWriter::DescribeV1(const std::vector<Place>& places) const {
   arrow::ArrayVector parts(2);
   ARROW_ASSIGN_OR_RAISE(parts[0], Column<arrow::UInt64Builder>(places, pool_, &Place::position));
   ARROW_ASSIGN_OR_RAISE(parts[1], Column<arrow::UInt64Builder>(places, pool_, &Place::size));
-  ARROW_ASSIGN_OR_RAISE(const auto rows, arrow::StructArray::Make(parts, BlobDescriptionType(BlobKind::kV1)->fields()));
-  return rows->data();
+  return Rows(BlobKind::kV1, parts, places, pool_);
 }
 
-arrow::Result<std::shared_ptr<arrow::ArrayData>> BlobWriter::DescribeV2(const std::vector<Place>& places,
-                                                                        const arrow::ArrayData& values) const {
-  const auto count = static_cast<int64_t>(places.size());
+arrow::Result<std::shared_ptr<arrow::Array>> BlobWriter::DescribeV2(const std::vector<Place>& places) const {
   arrow::ArrayVector parts(5);
   ARROW_ASSIGN_OR_RAISE(parts[0], Column<arrow::UInt8Builder>(places, pool_, &Place::kind));
   ARROW_ASSIGN_OR_RAISE(parts[1], Column<arrow::UInt64Builder>(places, pool_, &Place::position));
   ARROW_ASSIGN_OR_RAISE(parts[2], Column<arrow::UInt64Builder>(places, pool_, &Place::size));
   ARROW_ASSIGN_OR_RAISE(parts[3], Column<arrow::UInt32Builder>(places, pool_, &Place::blob_id));
-  ARROW_ASSIGN_OR_RAISE(parts[4], arrow::MakeArrayFromScalar(arrow::StringScalar(""), count, pool_));
-  BufferPtr validity;
-  if (values.GetNullCount() > 0) {
-    ARROW_ASSIGN_OR_RAISE(validity,
-                          arrow::internal::CopyBitmap(pool_, values.buffers[0]->data(), values.offset, count));
-  }
-  ARROW_ASSIGN_OR_RAISE(const auto rows, arrow::StructArray::Make(parts, BlobDescriptionType(BlobKind::kV2)->fields(),
-                                                                  std::move(validity)));
-  return rows->data();
+  ARROW_ASSIGN_OR_RAISE(
+      parts[4], arrow::MakeArrayFromScalar(arrow::StringScalar(""), static_cast<int64_t>(places.size()), pool_));
+  return Rows(BlobKind::kV2, parts, places, pool_);
 }
 
 arrow::Result<std::unique_ptr<ObjectWriter>> BlobWriter::OpenSidecar() { return open_sidecar_(++last_id_); }

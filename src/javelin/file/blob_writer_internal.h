@@ -10,6 +10,8 @@
 #include <arrow/result.h>
 #include <arrow/type_fwd.h>
 
+#include "javelin/file/blob_arrays.h"
+#include "javelin/file/blob_input.h"
 #include "javelin/file/container_writer_internal.h"
 #include "javelin/file/data_file_writer.h"
 #include "javelin/file/schema.h"
@@ -23,22 +25,26 @@ class BlobWriter {
   BlobWriter(ContainerWriter& container, FileVersion version, SidecarOpener open_sidecar, arrow::MemoryPool* pool)
       : container_(container), version_(version), open_sidecar_(std::move(open_sidecar)), pool_(pool) {}
 
-  // Values of a type of BlobInputType, checked, become the rows of StoredBlob(field).
+  // Values of types of BlobInputField, checked, become the rows of StoreBlobs(field).
   arrow::Result<std::shared_ptr<arrow::ArrayData>> Write(const Field& field, const arrow::ArrayData& values);
   // Finishes the sidecars.
   arrow::Status Finish();
 
  private:
   struct Place {
+    bool is_null = false;
     uint8_t kind = 0;
     uint64_t position = 0;
     uint64_t size = 0;
     uint32_t blob_id = 0;
   };
 
-  arrow::Result<std::shared_ptr<arrow::ArrayData>> DescribeV1(const std::vector<Place>& places) const;
-  arrow::Result<std::shared_ptr<arrow::ArrayData>> DescribeV2(const std::vector<Place>& places,
-                                                              const arrow::ArrayData& values) const;
+  // The same of a blob field alone. What is in no row is null.
+  arrow::Result<ArrayOfField> WriteBlobs(const Field& field, const ArrayOfField& given, const BlobRows& rows);
+  arrow::Result<Place> WriteV1(BufferPtr value);
+  arrow::Result<Place> WriteV2(BufferPtr value, const BlobSizes& sizes);
+  arrow::Result<std::shared_ptr<arrow::Array>> DescribeV1(const std::vector<Place>& places) const;
+  arrow::Result<std::shared_ptr<arrow::Array>> DescribeV2(const std::vector<Place>& places) const;
   // All of a place but the size.
   arrow::Result<Place> WriteShared(BufferPtr value, uint64_t sidecar_most);
   arrow::Result<Place> WriteAlone(BufferPtr value);

@@ -336,11 +336,30 @@ TEST(BlobInput, ColumnsThatAreRefusedBeforeTheFirstByte) {
     EXPECT_KIND(refusal(FieldWith(arrow::utf8(), {{blob, ""}}), version), ErrorKind::kInvalidInput, "large_binary");
     EXPECT_KIND(refusal(FieldWith(arrow::binary(), {{blob, ""}}), version), ErrorKind::kInvalidInput, "large_binary");
     const auto inner = FieldWith(arrow::large_binary(), {{blob, "true"}});
-    EXPECT_KIND(refusal(arrow::field("b", arrow::struct_({inner})), version), ErrorKind::kNotSupported, "blob");
-    EXPECT_KIND(refusal(arrow::field("b", arrow::list(inner)), version), ErrorKind::kNotSupported, "blob");
+    const auto structs = arrow::struct_({inner});
+    const auto allowed = [&](const std::shared_ptr<arrow::Field>& field) {
+      return CheckWritable(Schema::FromArrow(*arrow::schema({field})).ValueOrDie(), version);
+    };
+    EXPECT_EQ(allowed(arrow::field("b", structs)), arrow::Status::OK());
+    // Released readers find those in 2.0 only.
+    for (const auto& type : {arrow::list(inner), arrow::large_list(inner), arrow::list(structs)}) {
+      if (version == FileVersion{2, 0}) {
+        EXPECT_EQ(allowed(arrow::field("b", type)), arrow::Status::OK());
+      } else {
+        EXPECT_KIND(refusal(arrow::field("b", type), version), ErrorKind::kNotSupported, "inside a list");
+      }
+    }
     if (version < FileVersion{2, 2}) {
       EXPECT_KIND(refusal(V2(), version), ErrorKind::kNotSupported, "2.2");
+      EXPECT_KIND(refusal(arrow::field("b", arrow::struct_({V2()})), version), ErrorKind::kNotSupported, "2.2");
+    } else {
+      EXPECT_EQ(allowed(arrow::field("b", arrow::list(arrow::struct_({V2()})))), arrow::Status::OK());
     }
+    const auto packed =
+        arrow::field("b", structs)->WithMetadata(arrow::key_value_metadata({"lance-encoding:packed"}, {"true"}));
+    EXPECT_KIND(refusal(packed, version), ErrorKind::kNotSupported, "packed");
+    EXPECT_KIND(refusal(arrow::field("b", arrow::map(arrow::utf8(), inner)), version), ErrorKind::kNotSupported, "");
+    EXPECT_KIND(refusal(arrow::field("b", arrow::fixed_size_list(structs, 2)), version), ErrorKind::kNotSupported, "");
   }
   const Metadata v2 = {{"ARROW:extension:name", "lance.blob.v2"}};
   const auto data = arrow::field("data", arrow::large_binary());

@@ -4,6 +4,7 @@
 #include <arrow/array/util.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/blob_field.h"
 #include "javelin/file/container_internal.h"
 #include "javelin/file/schema_internal.h"
 
@@ -65,10 +66,11 @@ arrow::Status AppendColumns(const Field& field, LeafPath path, std::vector<Physi
   const bool is_list = type.starts_with("list") || is_large;
   const bool is_struct =
       type == "struct" && !IsTruthy(field.metadata, kPackedMetadata) && !IsTruthy(field.metadata, kOldPackedMetadata);
-  const bool is_blob = field.metadata.contains(std::string(kBlobMetadata)) || type == "blob";
-  if (is_blob || (!is_list && !is_struct && !field.children.empty())) {
-    return WithField(NotSupported("column '{}' of type {}{} cannot be written to data files of version 2.0", path.name,
-                                  field.type->ToString(), is_blob ? " (blob)" : ""),
+  const bool is_blob = IsBlobDescription(field);
+  if ((!is_blob && (BlobKindOf(field) != BlobKind::kNone || type == "blob")) ||
+      (!is_blob && !is_list && !is_struct && !field.children.empty())) {
+    return WithField(NotSupported("column '{}' of type {} cannot be written to data files of version 2.0", path.name,
+                                  field.type->ToString()),
                      "column", path.name);
   }
   path.layers.insert(path.layers.begin(), {.is_list = is_list, .offset_bits = is_large ? 64u : is_list ? 32u : 0u});
@@ -82,12 +84,13 @@ arrow::Status AppendColumns(const Field& field, LeafPath path, std::vector<Physi
     column.kind = ColumnKind::kStruct;
   } else {
     if (field.type->id() == arrow::Type::DICTIONARY) column.path.kind = LeafKind::kDictionary;
+    if (is_blob) column.path.kind = LeafKind::kPackedStruct;
     auto shape = StoredShapeOf(column.path);
     if (!shape.ok()) return WithContext(shape.status(), fmt::format("column '{}' cannot be written", path.name));
     column.shape = *std::move(shape);
   }
   columns.push_back(std::move(column));
-  for (size_t i = 0; i < field.children.size(); ++i) {
+  for (size_t i = 0; i < field.children.size() && !is_blob; ++i) {
     LeafPath child = path;
     child.children.push_back(static_cast<int>(i));
     child.name += "." + field.children[i].name;

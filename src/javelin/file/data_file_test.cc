@@ -424,7 +424,7 @@ TEST_F(DataFileTest, WhatCannotBeWrittenIsRefusedBeforeTheFirstByte) {
               "'d'");
   const auto blob =
       arrow::field("b", arrow::large_binary(), true, arrow::key_value_metadata({"lance-encoding:blob"}, {"true"}));
-  EXPECT_KIND(make(arrow::field("l", arrow::list(blob))), ErrorKind::kNotSupported, "blobs inside");
+  EXPECT_KIND(make(arrow::field("l", arrow::list(blob))), ErrorKind::kNotSupported, "a blob inside a list");
   const auto pair = arrow::struct_({arrow::field("x", arrow::int8()), arrow::field("y", arrow::int8())});
   const auto packed = arrow::key_value_metadata({{"lance-encoding:packed", "true"}});
   const auto texts = arrow::struct_({arrow::field("x", arrow::utf8())});

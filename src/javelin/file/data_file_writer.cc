@@ -9,6 +9,7 @@
 
 #include "javelin/base/error.h"
 #include "javelin/file/array_shape.h"
+#include "javelin/file/blob_arrays.h"
 #include "javelin/file/blob_field.h"
 #include "javelin/file/blob_input.h"
 #include "javelin/file/blob_writer_internal.h"
@@ -135,13 +136,15 @@ uint64_t RowsThatFit(const arrow::ArrayData& data, const PendingColumn& column, 
   return low;
 }
 
-bool IsBlob(const Field& field) { return BlobKindOf(field) != BlobKind::kNone; }
+// A column of v2 in it needs objects beside the file.
+bool NeedsSidecars(const Field& field) {
+  return BlobKindOf(field) == BlobKind::kV2 || std::ranges::any_of(field.children, NeedsSidecars);
+}
 
 // What a file says of its columns: those of v2 are what it stores of them.
 Schema SchemaOfFile(const Schema& schema) {
   std::vector<Field> fields;
-  for (const Field& field : schema.fields())
-    fields.push_back(BlobKindOf(field) == BlobKind::kV2 ? StoredBlob(field) : field);
+  for (const Field& field : schema.fields()) fields.push_back(FieldOfFile(field));
   return Schema(std::move(fields), schema.metadata());
 }
 
@@ -220,13 +223,9 @@ arrow::Result<LeafPieces> DataFileWriterImpl::Check(const arrow::RecordBatch& ba
     const Field& field = schema_.fields()[static_cast<size_t>(i)];
     if (batch.column_name(i) != field.name)
       return InvalidInput("column {} is called '{}' instead of '{}'", i, batch.column_name(i), field.name);
-    auto target = ToArrowField(field);
-    if (IsBlob(field)) {
-      ARROW_ASSIGN_OR_RAISE(auto type, BlobInputType(field, *batch.column(i)->type()));
-      target = target->WithType(std::move(type));
-    }
+    ARROW_ASSIGN_OR_RAISE(const auto target, BlobInputField(field, *batch.column(i)->type()));
     ARROW_ASSIGN_OR_RAISE(auto shaped, ShapeArray(*batch.column_data(i), *target, field.name));
-    if (IsBlob(field)) ARROW_RETURN_NOT_OK(CheckBlobs(field, *shaped));
+    if (HoldsBlobs(field)) ARROW_RETURN_NOT_OK(CheckBlobs(field, *shaped));
     fields.push_back(std::move(shaped));
     if (const int64_t nulls = fields.back()->GetNullCount(); !field.nullable && nulls > 0)
       return InvalidInput("column '{}' must not be null and has {} nulls", field.name, nulls);
@@ -237,7 +236,7 @@ arrow::Result<LeafPieces> DataFileWriterImpl::Check(const arrow::RecordBatch& ba
 arrow::Status DataFileWriterImpl::WriteBlobs(LeafPieces& fields) {
   for (size_t i = 0; i < fields.size(); ++i) {
     const Field& field = schema_.fields()[i];
-    if (!IsBlob(field)) continue;
+    if (!HoldsBlobs(field)) continue;
     auto places = blobs_.Write(field, *fields[i]);
     if (!places.ok()) return WithContext(places.status(), fmt::format("column '{}'", field.name));
     fields[i] = *std::move(places);
@@ -333,7 +332,7 @@ arrow::Status DataFileWriterImpl::Write(const arrow::RecordBatch& batch) {
   ARROW_RETURN_NOT_OK(CheckOpen());
   ARROW_ASSIGN_OR_RAISE(const LeafPieces fields, Check(batch));
   ARROW_RETURN_NOT_OK(CheckRowsFit(batch, schema_, options_.version));
-  const bool has_blobs = std::ranges::any_of(schema_.fields(), IsBlob);
+  const bool has_blobs = std::ranges::any_of(schema_.fields(), HoldsBlobs);
   failed_ =
       has_blobs ? AppendWithBlobs(fields, batch.num_rows()) : Append(fields, static_cast<uint64_t>(batch.num_rows()));
   return failed_;
@@ -359,9 +358,9 @@ arrow::Result<DataFileSummary> DataFileWriterImpl::Finish() {
 }
 
 arrow::Result<std::vector<PhysicalColumn>> ColumnsOf(const Field& field, FileVersion version) {
-  if (IsBlob(field)) ARROW_RETURN_NOT_OK(CheckBlobField(field));
-  if (!IsBlob(field) && version == FileVersion{2, 0}) return ColumnsV20Of(field);
-  ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(IsBlob(field) ? StoredBlob(field) : field));
+  ARROW_RETURN_NOT_OK(CheckBlobFields(field));
+  if (version == FileVersion{2, 0}) return ColumnsV20Of(StoreBlobs(field));
+  ARROW_ASSIGN_OR_RAISE(std::vector<LeafPath> paths, LeafPathsOf(StoreBlobs(field)));
   std::vector<PhysicalColumn> columns;
   for (LeafPath& path : paths) {
     auto shape = StoredShapeOf(path);
@@ -429,7 +428,7 @@ arrow::Status CheckRowsFit(const arrow::RecordBatch& batch, const Schema& schema
   for (int i = 0; i < batch.num_columns(); ++i) {
     const Field& field = schema.fields()[static_cast<size_t>(i)];
     if (field.children.empty()) continue;
-    ARROW_ASSIGN_OR_RAISE(const auto columns, ColumnsV20Of(field));
+    ARROW_ASSIGN_OR_RAISE(const auto columns, ColumnsV20Of(StoreBlobs(field)));
     ARROW_RETURN_NOT_OK(CheckNoNullStructs(*batch.column_data(i), columns));
   }
   return arrow::Status::OK();
@@ -444,7 +443,7 @@ arrow::Result<std::unique_ptr<DataFileWriter>> DataFileWriter::Make(const Resour
   }
   ARROW_ASSIGN_OR_RAISE(std::vector<PendingColumn> columns, ColumnsOf(schema, options.version));
   for (const Field& field : schema.fields()) {
-    if (BlobKindOf(field) == BlobKind::kV2 && options.open_sidecar == nullptr)
+    if (NeedsSidecars(field) && options.open_sidecar == nullptr)
       return InvalidInput("blob column '{}' needs objects beside the data file; write it into a table", field.name);
   }
   for (PendingColumn& column : columns) column.options.pool = resources.pool;

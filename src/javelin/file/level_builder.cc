@@ -156,7 +156,7 @@ bool IsStructList(const Field& field) { return field.logical_type.starts_with("f
 
 arrow::Result<LeafKind> KindOfLeaf(const Field& field) {
   if ((BlobKindOf(field) != BlobKind::kNone && !IsBlobDescription(field)) || field.logical_type == "blob")
-    return NotSupported("blobs inside structs and lists cannot be written");
+    return NotSupported("blobs cannot be written there");
   if (field.type->id() == Type::DICTIONARY) return LeafKind::kDictionary;
   if (field.type->id() != Type::STRUCT) return LeafKind::kValues;
   if (!field.children.empty()) return LeafKind::kPackedStruct;

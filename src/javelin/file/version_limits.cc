@@ -80,6 +80,26 @@ arrow::Status CheckStorable(const std::string& path, const Field& field) {
   return arrow::Status::OK();
 }
 
+// Blobs lie in structs and lists; as versions 2.0 and 2.1 hold them, released readers find those in lists in 2.0 only.
+arrow::Status CheckBlobPlaces(const std::string& path, const Field& field, FileVersion version, bool in_list) {
+  const BlobKind kind = BlobKindOf(field);
+  if (kind == BlobKind::kV1 && in_list && version != FileVersion{2, 0}) {
+    return Refuse(
+        path, field,
+        fmt::format("is a blob inside a list, which released readers cannot read in data files of version {}; "
+                    "write it to a table of version 2.2, which holds blobs in another form, or give it as plain "
+                    "large_binary",
+                    ToString(version)));
+  }
+  if (kind != BlobKind::kNone || !HoldsBlobs(field)) return arrow::Status::OK();
+  const bool is_list = field.logical_type.starts_with("list") || field.logical_type.starts_with("large_list");
+  if (!is_list && (field.logical_type != "struct" || IsLeafColumn(field)))
+    return Refuse(path, field, "has blobs inside, which only lists and structs that are not packed can have");
+  for (const Field& child : field.children)
+    ARROW_RETURN_NOT_OK(CheckBlobPlaces(path + "." + child.name, child, version, in_list || is_list));
+  return arrow::Status::OK();
+}
+
 }  // namespace
 
 arrow::Status CheckGoTogether(const Schema& schema, const std::vector<const LeafPath*>& leaves) {
@@ -102,7 +122,10 @@ arrow::Status CheckGoTogether(const Schema& schema, const std::vector<const Leaf
 }
 
 arrow::Status CheckVersionHolds(const Schema& schema, FileVersion version) {
-  for (const Field& field : schema.fields()) ARROW_RETURN_NOT_OK(CheckStorable(field.name, field));
+  for (const Field& field : schema.fields()) {
+    ARROW_RETURN_NOT_OK(CheckStorable(field.name, field));
+    ARROW_RETURN_NOT_OK(CheckBlobPlaces(field.name, field, version, /*in_list=*/false));
+  }
   if (version == FileVersion{2, 2}) return arrow::Status::OK();
   if (version != FileVersion{2, 1} && version != FileVersion{2, 0}) {
     return NotSupported("data files of version {} cannot be written; 2.0, 2.1 and 2.2 can", ToString(version));
