@@ -8,7 +8,10 @@
 #include "javelin/base/ids.h"             // TableVersion, RowAddress ... that cannot be mixed up
 #include "javelin/base/resources.h"       // for programs that bring their own runtime or memory limit
 #include "javelin/dataset/dataset.h"      // one version of a table: write, scan, take, commit
+#include "javelin/dataset/delete_rows.h"  // rows of a condition go
+#include "javelin/dataset/scanner.h"      // scans with conditions, computed columns, an order
 #include "javelin/dataset/session.h"      // what datasets of a process share
+#include "javelin/dataset/update.h"       // rows of a condition get new values
 #include "javelin/memwal/compactor.h"     // moves flushed rows of shards into the table
 #include "javelin/memwal/fresh_view.h"    // the table and what live writers hold above it, as one
 #include "javelin/memwal/initialize.h"    // turns MemWAL on for a table

@@ -12,9 +12,6 @@ namespace javelin::internal {
 
 namespace {
 
-// Runs of rows that are accounted for at once.
-constexpr size_t kRunsAtOnce = 64 << 10;
-
 // Calls `visit` with each batch of the columns of the condition, and of `more`, and which of its rows pass.
 arrow::Status ForEachBatch(
     const std::shared_ptr<const DatasetState>& table, std::vector<const table::Fragment*> fragments,
@@ -40,11 +37,7 @@ arrow::Status FoundRows::Add(RowAddress row) {
   const size_t before = found.runs().size();
   found.Append(row.offset(), row.offset());
   runs_ += found.runs().size() - before;
-  if (runs_ <= reserved_.size() * kRunsAtOnce) return arrow::Status::OK();
-  constexpr size_t kBytes = kRunsAtOnce * sizeof(table::OffsetSet::Run);
-  ARROW_ASSIGN_OR_RAISE(auto memory, MemoryReservation::Make(budget_, kBytes, "the rows of a condition"));
-  reserved_.push_back(std::move(memory));
-  return arrow::Status::OK();
+  return memory_.ReserveFor(runs_);
 }
 
 arrow::Status FoundRows::Add(const arrow::UInt64Array& addresses) {

@@ -14,6 +14,7 @@
 #include <arrow/type_fwd.h>
 
 #include "javelin/dataset/dataset_state_internal.h"
+#include "javelin/dataset/growing_memory_internal.h"
 #include "javelin/dataset/projection_internal.h"
 #include "javelin/query/filter.h"
 #include "javelin/table/transaction.h"
@@ -33,17 +34,17 @@ std::vector<ColumnPath> PathsOf(const query::Expression& expression);
 // Collects rows of a scan in its order. Memory for each run of neighbours, from the budget as long as this lives.
 class FoundRows {
  public:
-  explicit FoundRows(MemoryBudget& budget) : budget_(budget) {}
+  explicit FoundRows(MemoryBudget& budget)
+      : memory_(budget, sizeof(table::OffsetSet::Run), "the rows of a condition") {}
   // Above all rows of its fragment that were added before.
   arrow::Status Add(RowAddress row);
   arrow::Status Add(const arrow::UInt64Array& addresses);
   table::RowsByFragment Take() { return std::move(rows_); }
 
  private:
-  MemoryBudget& budget_;
+  GrowingMemory memory_;  // for the runs
   table::RowsByFragment rows_;
-  size_t runs_ = 0;
-  std::vector<MemoryReservation> reserved_;
+  uint64_t runs_ = 0;
 };
 
 // How many live rows of these fragments the condition holds for. Reads the columns of the condition only. Blocks.

@@ -192,6 +192,22 @@ TEST_F(FilteredScans, FoundRowsAreAddresses) {
   EXPECT_EQ(count, 4u);
 }
 
+TEST(FoundRows, TakeMemoryForRunsOfNeighbours) {
+  MemoryBudget budget(64 << 10);
+  {
+    internal::FoundRows rows(budget);
+    for (uint32_t offset = 0; offset < 1'000'000; ++offset) ASSERT_OK(rows.Add(RowAddress(FragmentId(1), offset)));
+    EXPECT_LT(budget.used(), 32 << 10);
+    EXPECT_EQ(rows.Take().at(FragmentId(1)).size(), 1'000'000u);
+  }
+  EXPECT_EQ(budget.used(), 0);
+  internal::FoundRows rows(budget);
+  arrow::Status status;
+  for (uint32_t offset = 0; offset < 100'000 && status.ok(); offset += 2)
+    status = rows.Add(RowAddress(FragmentId(1), offset));
+  ExpectError(status, ErrorKind::kOutOfMemory, "the rows of a condition");
+}
+
 class StructScans : public testing::TestWithParam<file::FileVersion> {
  protected:
   void SetUp() override {

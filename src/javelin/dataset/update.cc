@@ -124,7 +124,8 @@ class NewVersions final : public arrow::RecordBatchReader {
       : dataset_(dataset),
         table_(DatasetState::Of(dataset)),
         assignments_(std::move(assignments)),
-        found_(*table_->session->resources().memory) {
+        found_(*table_->session->resources().memory),
+        memory_(*table_->session->resources().memory, sizeof(table::RowOrigin), "ids of the rows of an update") {
     // As they are given: blobs as bytes.
     arrow::FieldVector fields;
     for (const file::Field& field : table_->manifest().schema.fields()) {
@@ -138,7 +139,7 @@ class NewVersions final : public arrow::RecordBatchReader {
     count_ += static_cast<uint64_t>(rows.num_rows());
     ARROW_RETURN_NOT_OK(found_.Add(Column(rows, kRowAddressName)));
     if (!table_->has_stable_row_ids()) return arrow::Status::OK();
-    ARROW_RETURN_NOT_OK(ReserveOrigins());
+    ARROW_RETURN_NOT_OK(memory_.ReserveFor(count_));
     const auto &ids = Column(rows, kRowIdName), &created = Column(rows, kCreatedVersionName);
     for (int64_t i = 0; i < rows.num_rows(); ++i) origins_.push_back({ids.Value(i), created.Value(i)});
     return arrow::Status::OK();
@@ -146,18 +147,6 @@ class NewVersions final : public arrow::RecordBatchReader {
 
   static const arrow::UInt64Array& Column(const arrow::RecordBatch& rows, std::string_view name) {
     return static_cast<const arrow::UInt64Array&>(*rows.column(rows.schema()->GetFieldIndex(std::string(name))));
-  }
-
-  // For the rows so far, a large piece at a time.
-  arrow::Status ReserveOrigins() {
-    constexpr uint64_t kRowsAtOnce = 64 << 10;
-    while (memory_.size() * kRowsAtOnce < count_) {
-      ARROW_ASSIGN_OR_RAISE(
-          auto memory, MemoryReservation::Make(*table_->session->resources().memory,
-                                               kRowsAtOnce * sizeof(table::RowOrigin), "ids of the rows of an update"));
-      memory_.push_back(std::move(memory));
-    }
-    return arrow::Status::OK();
   }
 
   arrow::Result<BatchPtr> WithNewValues(const BatchPtr& rows) const {
@@ -184,7 +173,7 @@ class NewVersions final : public arrow::RecordBatchReader {
   FoundRows found_;
   uint64_t count_ = 0;
   std::vector<table::RowOrigin> origins_;  // with stable row ids
-  std::vector<MemoryReservation> memory_;  // for them
+  GrowingMemory memory_;                   // for them
 };
 
 void AddIds(const file::Field& field, std::vector<FieldId>& ids) {

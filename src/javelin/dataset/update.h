@@ -23,7 +23,7 @@ struct UpdatedRows {
 // One commit, also where no row is updated: the rows for which `where` holds (none given: all) go, and come back in
 // new data files, in the order of a scan, each column of `set` with the value of its SQL text for the row as it was.
 // On a table with stable row ids they keep ids and versions of creation. Reads and writes a batch at a time; of each
-// row 24 bytes at most are kept. Of `options` the version and limits of files and max_commit_retries count.
+// row 32 bytes at most are kept. Of `options` the version and limits of files and max_commit_retries count.
 //
 // Nothing is visible on failure, and the files written are removed again (not after OutcomeUnknown). Errors before
 // anything is read: InvalidInput (nothing to set, an unknown or repeated column, a text that does not bind or a value
