@@ -325,7 +325,7 @@ def test_a_commit_of_either_says_the_same(peer, uri):
                     value = getattr(operation, name)
                     said[name] = sorted(value) if isinstance(value, list) else value  # some have no order there
             for name in ("updated_fragments", "new_fragments"):
-                said[name] = [(f.id, f.physical_rows, f.num_deletions) for f in getattr(operation, name, [])]
+                said[name] = sorted((f.id, f.physical_rows, f.num_deletions) for f in getattr(operation, name, []))
             return said, [(f.fragment_id, f.count_rows(), f.num_deletions) for f in ds.get_fragments()]
     """.replace("\n        ", "\n"))
     for name, arguments in steps:
