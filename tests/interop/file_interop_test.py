@@ -71,7 +71,7 @@ FIXED = {
 STRINGS = {"string": pa.string(), "large_string": pa.large_string(), "binary": pa.binary(), "large_binary": pa.large_binary()}
 VECTORS = {"vector3": ("float32", [3]), "vector63": ("float32", [63]), "vector64": ("float32", [64]), "vector128": ("float32", [128]),
            "bytes80": ("int8", [80]), "halves": ("float16", [70]), "doubles": ("float64", [40]), "matrix": ("float32", [2, 3]),
-           "wide_matrix": ("float32", [20, 8]), "bits": ("bool", [9]), "times": ("timestamp", [2])}
+           "wide_matrix": ("float32", [20, 8]), "bits": ("bool", [9]), "times": ("timestamp", [2]), "no_items": ("null", [3]), "no_matrix": ("null", [9, 2])}
 SPREADS = ["sequence", "few", "small", "any", "one", "runs", "negative"]
 WORDS = ["", "of", "river", "mountain", "a longer word", "Zürich", "🦒"]
 
@@ -102,6 +102,8 @@ class Columns:
         }[spread]()
 
     def fixed(self, name, length, share, spread):
+        if name == "null":
+            return pa.nulls(length)
         numbers = self.numbers(length, spread)
         if name == "bool":
             bits = np.packbits(numbers % np.uint64(2) == 1, bitorder="little").tobytes()
@@ -147,8 +149,6 @@ class Columns:
     def make(self, name, length):
         share = self.random.choice([0, 0, 0.1, 0.9, 1.0, 0.002])
         spread = self.random.choice(SPREADS)
-        if name == "null":
-            return pa.nulls(length)
         if name in STRINGS:
             return self.strings(name, length, share, spread)
         if name in VECTORS:
@@ -378,20 +378,30 @@ ODD_VALUES = {
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_values_without_bytes(tool, tmp_path, version):
-    """Which we read, but do not write; where the peer reads none, the columns beside are readable."""
+    """In both directions; where the peer reads none, neither do we, nor write any, and the columns beside are readable."""
+    files = {}
     for name, (values, kind, readable) in ODD_VALUES.items():
-        values = values * 50
+        values = values * 700
         table = pa.table({"id": pa.array(range(len(values))), "odd": pa.array(values, kind)})
         answer = peer("dataset", [{"arrow": save(table, tmp_path / "in.arrow"), "uri": str(tmp_path / name), "version": version}])[0]
         if "null struct" in answer.get("error", "") or "null value" in answer.get("error", ""):
             continue  # which 2.0 has not
         path = answer["ok"][0]
+        mine = tmp_path / f"{name}.lance"
+        written = ours(tool, "write", save(table, tmp_path / "in.arrow", chunk=500), mine, "--version", version)
         if version in readable:
             check_we_read(tool, tmp_path, path, table)
+            assert isinstance(written, str), (name, written)
+            files[mine] = table
         else:
             error = ours(tool, "read", path, tmp_path / "out.arrow")
             assert isinstance(error, dict) and error["kind"] == "NotSupported" and ("'odd'" in error["message"] or "'item'" in error["message"]), (name, error)
-    save(pa.table({"odd": pa.array([b""], pa.binary(0))}), tmp_path / "in.arrow")
+            assert written["kind"] == "NotSupported" and "'odd" in written["message"] and "version 2.2" in written["message"], (name, written)
+            assert "error" in peer("read", [{"file": path, "arrow": str(tmp_path / "out.arrow")}])[0], "the refusal stands as long as this holds"
+    check_both_read(tool, files)
+    lists = pa.table({"odd": pa.array([[b""] * 2], pa.list_(pa.binary(0), 2))})
+    answer = peer("dataset", [{"arrow": save(lists, tmp_path / "in.arrow"), "uri": str(tmp_path / "lists"), "version": version}])[0]
+    assert "error" in peer("read", [{"file": answer["ok"][0], "arrow": str(tmp_path / "out.arrow")}])[0]
     assert ours(tool, "write", tmp_path / "in.arrow", tmp_path / "ours.lance", "--version", version)["kind"] == "InvalidInput"
 
 

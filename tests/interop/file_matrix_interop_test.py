@@ -3,12 +3,14 @@ whole, by range and by row. What has no form, and what is left out, stands in on
 
 import json
 import os
+import pathlib
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from file_interop_test import FIXED, STRINGS, VECTORS, VERSIONS, Columns, check_both_read, check_we_read, load, ours, peer, save, tool  # noqa: F401 (a fixture)
+from file_interop_test import (FIXED, STRINGS, VECTORS, VERSIONS, Columns, check_both_read, check_we_read, expect_equal, load, ours, peer,
+                               regular_columns, repeating_columns, save, string_columns, tool)  # noqa: F401 (a fixture)
 from nested_file_interop_test import Nested
 
 pytestmark = pytest.mark.interop
@@ -33,14 +35,19 @@ NESTED = {
     "dictionary": pa.dictionary(pa.int32(), pa.string()),
     "dictionary_of_numbers": pa.dictionary(pa.int16(), pa.int64()),
     "list_of_dictionaries": pa.list_(pa.dictionary(pa.int32(), pa.string())),
+    "dictionary_of_booleans": pa.dictionary(pa.int8(), pa.bool_()),
+    "list_of_booleans_by_number": pa.list_(pa.dictionary(pa.int32(), pa.bool_())),
+    "list_of_no_items": pa.list_(pa.list_(pa.null(), 3)),
+    "no_bytes": pa.binary(0),
+    "list_of_no_bytes": pa.list_(pa.binary(0)),
     "empty_struct": pa.struct([]),  # the last one: from 2.1 on the peer finds nothing but nulls in columns behind it
 }
 TYPES = [*FIXED, "bool", "null", *STRINGS, *VECTORS, *NESTED]
 
 # What the format has no form for. (A struct of 2.0 is never null.)
 NO_FORM = {
-    "2.0": {"map", "list_of_maps", "vector_of_structs"},
-    "2.1": {"map", "list_of_maps", "vector_of_structs"},
+    "2.0": {"map", "list_of_maps", "vector_of_structs", "no_bytes", "list_of_no_bytes"},
+    "2.1": {"map", "list_of_maps", "vector_of_structs", "no_bytes", "list_of_no_bytes"},
     "2.2": set(),
 }
 # What we do not write beside other columns: the peer does not read it there, not even its own.
@@ -58,8 +65,6 @@ class Matrix:
 
     def column(self, name, length, nulls):
         share = NULLS[nulls]
-        if name == "null":
-            return pa.nulls(length)
         if name in STRINGS:
             return self.columns.strings(name, length, share, self.spread())
         if name in VECTORS:
@@ -72,7 +77,8 @@ class Matrix:
 
     def values(self, kind, length):
         if pa.types.is_dictionary(kind):
-            return [i * 7 % 11 if pa.types.is_integer(kind.value_type) else f"word {i * 5 % 13}" for i in range(length)]
+            values = [i * 7 % 11 if pa.types.is_integer(kind.value_type) else f"word {i * 5 % 13}" for i in range(length)]
+            return [value.endswith("1") for value in values] if pa.types.is_boolean(kind.value_type) else values
         if pa.types.is_list(kind) and pa.types.is_dictionary(kind.value_type):
             words = self.values(kind.value_type, length + 3)
             return [words[i : i + i % 4] for i in range(length)]
@@ -87,6 +93,8 @@ class Matrix:
             return None
         if value is not None:
             return value
+        if pa.types.is_fixed_size_binary(kind):
+            return b""
         return {field.name: None for field in kind} if pa.types.is_struct(kind) else []
 
     def table(self, length, refused):
@@ -140,6 +148,23 @@ def test_what_goes_alone_only(tool, tmp_path, version):
                 files[path] = table
     if files:
         check_both_read(tool, files)
+
+
+@pytest.mark.parametrize("page_bytes", [8 << 20, 20000, 1000])
+def test_fixed_size_lists_of_structs_go_together_that_have_as_many_items(tool, tmp_path, page_bytes):
+    """In pages that end at different rows, and are without nulls here and there."""
+    files = {}
+    for number, length in enumerate([1, 3, 2500, 5000]):
+        source = Matrix(f"{SEED}/together/{page_bytes}/{length}", "2.2")
+        pairs = {nulls: source.column("vector_of_structs", length, nulls) for nulls in NULLS}
+        changing = pa.concat_arrays([source.column("vector_of_structs", length, nulls) for nulls in ["none", "some", "none"]])
+        narrow = pa.array([[{"x": i % 100}, {"x": i % 7}] for i in range(length)], pa.list_(pa.struct([("x", pa.int8())]), 2))
+        table = {**pairs, "narrow": narrow, "changing": changing.slice(length // 2, length)}
+        path = tmp_path / f"{number}.lance"
+        files[path] = pa.table(table)
+        save(files[path], tmp_path / "in.arrow", chunk=max(1, length // 3))
+        assert isinstance(answer := ours(tool, "write", tmp_path / "in.arrow", path, "--page-bytes", page_bytes), str), answer
+    check_both_read(tool, files)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -204,6 +229,58 @@ def test_nullability_changes_from_page_to_page_of_ours(tool, tmp_path, version):
     check_both_read(tool, {path: table})
 
 
+# ---- as many rows as fill chunks, or one less, or one more ----
+
+AROUND_CHUNKS = [2047, 2048, 2049, 4095, 4096, 4097]
+
+
+def columns_of_every_encoding(version, direction):
+    """Of the most rows; the others are slices of these."""
+    length = max(AROUND_CHUNKS)
+    columns = {}
+    source = Matrix(f"{SEED}/edges/{direction}/{version}", version)
+    for name in TYPES:
+        if name not in NO_FORM[version] | NOT_BESIDE["2.2"]:
+            columns |= {f"{name}_{nulls}": source.column(name, length, nulls) for nulls in ["none", "some"]}
+    last = {name: columns.pop(name) for name in list(columns) if name.startswith("empty_struct")}
+    for make in [string_columns, regular_columns, repeating_columns]:
+        columns |= {f"{make.__name__}_{name}": array.slice(0, length) for name, (array, _) in make().items() if len(array) >= length}
+    return pa.table(columns | last)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_files_of_the_peer_that_end_beside_a_chunk(tool, tmp_path, version):
+    table = columns_of_every_encoding(version, "theirs")
+    jobs = [{"arrow": save(table.slice(0, rows), tmp_path / f"{rows}.arrow"), "out": str(tmp_path / f"{rows}.lance"), "version": version}
+            for rows in AROUND_CHUNKS]
+    assert peer("write", jobs) == [{"ok": True}] * len(jobs)
+    for rows, job in zip(AROUND_CHUNKS, jobs):
+        expected = table.slice(0, rows)
+        check_we_read(tool, tmp_path, pathlib.Path(job["out"]), expected)
+        for first in [edge for edge in [1024, 2048, 4096, rows] if edge <= rows]:
+            count = min(2, rows - first + 1)
+            assert isinstance(ours(tool, "read", job["out"], tmp_path / "out.arrow", "--range", f"{first - 1},{count}"), str)
+            expect_equal(load(tmp_path / "out.arrow"), expected.slice(first - 1, count), (rows, first))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_our_files_that_end_beside_a_chunk(tool, tmp_path, version):
+    table = columns_of_every_encoding(version, "ours")
+    files = {tmp_path / f"{rows}.lance": table.slice(0, rows) for rows in AROUND_CHUNKS}
+    jobs, wanted = [], []
+    for path, expected in files.items():
+        save(expected, tmp_path / "in.arrow")
+        assert isinstance(answer := ours(tool, "write", tmp_path / "in.arrow", path, "--version", version), str), answer
+        for first in [edge for edge in [1024, 2048, 4096, expected.num_rows] if edge <= expected.num_rows]:
+            count = min(2, expected.num_rows - first + 1)
+            jobs.append({"file": str(path), "arrow": str(tmp_path / f"{path.stem}-{first}.arrow"), "range": [first - 1, count]})
+            wanted.append(expected.slice(first - 1, count))
+    check_both_read(tool, files)
+    for job, answer, expected in zip(jobs, peer("read", jobs), wanted):
+        assert answer == {"ok": expected.num_rows}, (job, answer)
+        expect_equal(load(job["arrow"]), expected, job)
+
+
 # ---- a million rows ----
 
 MILLION = 1_000_000
@@ -225,9 +302,25 @@ def million(seed):
     })
 
 
+def million_lists(seed):
+    """Lists of structs and structs of lists around millions of values, made by the column."""
+    source = np.random.default_rng(seed)
+    words = pa.array([f"word {i * i}" for i in range(50)])
+    sizes = source.integers(0, 4, MILLION)
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    count = int(ends[-1])
+    numbers = pa.array(source.integers(0, 2**31, count, dtype=np.int32), mask=source.random(count) < 0.1)
+    structs = pa.StructArray.from_arrays([numbers, words.take(pa.array(source.integers(0, 50, count)))], ["number", "word"])
+    offsets = pa.array(ends[: MILLION + 1].astype(np.int32), mask=np.append(source.random(MILLION) < 0.1, False))
+    lists = pa.ListArray.from_arrays(offsets, structs)
+    reals = pa.LargeListArray.from_arrays(pa.array(ends), pa.array(source.random(count)))
+    return pa.table({"structs": lists, "lists": pa.StructArray.from_arrays([reals, pa.array(sizes)], ["reals", "size"])})
+
+
+@pytest.mark.parametrize("make", [million, million_lists])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_million_rows(tool, tmp_path, version):
-    table = million(SEED)
+def test_a_million_rows(tool, tmp_path, version, make):
+    table = make(SEED)
     theirs, mine, arrow = tmp_path / "theirs.lance", tmp_path / "ours.lance", save(table, tmp_path / "in.arrow", chunk=300_000)
     assert peer("write", [{"arrow": arrow, "out": str(theirs), "version": version}]) == [{"ok": True}]
     check_we_read(tool, tmp_path, theirs, table)

@@ -4,6 +4,8 @@
 {"do": "read", "jobs": [{"file": path, "arrow": path, "rows": [..] or null, "range": [first, count] or null}]}
 {"do": "dataset", "jobs": [{"arrow": path, "uri": path, "version": "2.2", "rows_per_file": rows or null}]}
     answer: the data files of each dataset, in order
+{"do": "filtered", "jobs": [{"arrow": path, "uri": path, "version": "2.2", "filter": text}]}
+    answer: an Arrow file of the rows that a new dataset finds
 
 The answer of each job is {"ok": ...} or {"error": text}.
 """
@@ -56,6 +58,14 @@ def dataset(job):
     return [os.path.join(job["uri"], "data", file.path) for fragment in made.get_fragments() for file in fragment.data_files()]
 
 
+def filtered(job):
+    """Rows of a new dataset by a filter, as an Arrow file beside it."""
+    made = lance.write_dataset(load(job["arrow"]), job["uri"], data_storage_version=job["version"])
+    out = job["uri"] + ".arrow"
+    save(made.to_table(filter=job["filter"]), out)
+    return out
+
+
 def answer(work, job):
     try:
         return {"ok": work(job)}
@@ -65,7 +75,7 @@ def answer(work, job):
 
 def main():
     request = json.load(sys.stdin)
-    work = {"write": write, "read": read, "dataset": dataset}[request["do"]]
+    work = {"write": write, "read": read, "dataset": dataset, "filtered": filtered}[request["do"]]
     json.dump([answer(work, job) for job in request["jobs"]], sys.stdout)
 
 

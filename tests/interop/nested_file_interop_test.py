@@ -22,12 +22,15 @@ LEAVES = [pa.int8(), pa.int32(), pa.int64(), pa.float64(), pa.bool_(), pa.string
           pa.float16(), pa.float32(), pa.date32(), pa.date64(), pa.large_binary(), pa.null(), pa.list_(pa.list_(pa.int16(), 3), 2),
           pa.list_(pa.float16(), 40),
           pa.dictionary(pa.int8(), pa.string()), pa.dictionary(pa.uint16(), pa.large_binary()), pa.dictionary(pa.int32(), pa.string()),
-          pa.dictionary(pa.int64(), pa.float32()), pa.dictionary(pa.uint8(), pa.int64())]
+          pa.dictionary(pa.int64(), pa.float32()), pa.dictionary(pa.uint8(), pa.int64()), pa.dictionary(pa.int16(), pa.bool_()),
+          pa.list_(pa.null(), 2)]
+LEAVES_OF_2_2 = [pa.binary(0)]
 
 
 EMPTY = pa.struct([])
 PACKED = {"lance-encoding:packed": "true"}
-PACKABLE = [pa.int8(), pa.int32(), pa.float64(), pa.decimal128(20, 3), pa.binary(5)]
+PACKABLE = [pa.int8(), pa.int32(), pa.float64(), pa.binary(5), pa.decimal128(20, 3)]
+NARROW, WIDE = PACKABLE[:4], [pa.decimal128(20, 3), pa.list_(pa.float32(), 4), pa.list_(pa.list_(pa.int16(), 3), 2)]
 
 
 class Nested:
@@ -36,13 +39,15 @@ class Nested:
     def __init__(self, seed, version, dictionaries=True):
         self.random = random.Random(seed)
         self.version = version
-        self.leaves = LEAVES if dictionaries else [kind for kind in LEAVES if not pa.types.is_dictionary(kind)]
+        self.leaves = LEAVES + (LEAVES_OF_2_2 if version >= "2.2" else [])
+        self.leaves = [kind for kind in self.leaves if dictionaries or not pa.types.is_dictionary(kind)]
 
     def fields(self, kinds):
         """Of a struct; now and then one that is packed."""
         for i, kind in enumerate(kinds):
-            if self.version > "2.0" and self.random.random() < 0.1:
-                inside = [pa.field(f"p{k}", self.random.choice(PACKABLE), False) for k in range(self.random.randint(1, 3))]
+            if self.random.random() < 0.1:
+                packable = PACKABLE if self.version > "2.0" else self.random.choice([NARROW, WIDE])
+                inside = [pa.field(f"p{k}", self.random.choice(packable), False) for k in range(self.random.randint(1, 3))]
                 yield pa.field(f"f{i}", pa.struct(inside), metadata=PACKED)
             else:
                 yield pa.field(f"f{i}", kind)
@@ -63,7 +68,7 @@ class Nested:
             return pa.map_(self.random.choice([pa.string(), pa.int32()]), self.type(depth - 1))
         return (pa.list_ if kind == "list" else pa.large_list)(self.type(depth - 1))
 
-    def leaf(self, kind):
+    def leaf(self, kind, nulls=True):
         number = self.random.choice([self.random.randrange(5), self.random.getrandbits(7), self.random.getrandbits(30)])
         if pa.types.is_dictionary(kind):
             kind, number = kind.value_type, number % 100
@@ -72,7 +77,7 @@ class Nested:
         if pa.types.is_null(kind):
             return None
         if pa.types.is_fixed_size_list(kind):
-            return self.vector(kind, number)
+            return self.vector(kind, number, nulls)
         if pa.types.is_date64(kind):
             return datetime.date.fromordinal(number % 100000 + 1)
         if pa.types.is_date32(kind):
@@ -80,7 +85,7 @@ class Nested:
         if pa.types.is_float16(kind):
             return np.float16(number % 1000) * (-1) ** (number % 2)
         if pa.types.is_fixed_size_binary(kind):
-            return str(number % 100000).rjust(5).encode()
+            return str(number % 100000).rjust(kind.byte_width).encode()[: kind.byte_width]
         if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             return b"b%d" % number
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -90,15 +95,15 @@ class Nested:
         if pa.types.is_decimal(kind):
             import decimal
             return decimal.Decimal(number % 100000).scaleb(-3)
-        return number % 100 if kind in (pa.int8(), pa.int16()) else number
+        return number % 100 if kind in (pa.int8(), pa.int16(), pa.uint16()) else number
 
-    def vector(self, kind, number):
+    def vector(self, kind, number, nulls):
         """A list of fixed size, now and then with nulls among its items."""
         item = kind.value_type
         if pa.types.is_fixed_size_list(item):
-            return [self.vector(item, number + i) for i in range(kind.list_size)]
+            return [self.vector(item, number + i, nulls) for i in range(kind.list_size)]
         items = [self.leaf(item)] * kind.list_size
-        return [None if number % 3 == 0 and self.random.random() < 0.3 else value for value in items]
+        return [None if nulls and number % 3 == 0 and self.random.random() < 0.3 else value for value in items]
 
     def values(self, kind, count, nullable=True):
         nulls = self.random.choice([0, 0, 0.1, 0.9, 1.0]) if nullable else 0
@@ -122,7 +127,7 @@ class Nested:
         if pa.types.is_fixed_size_list(kind) and pa.types.is_struct(kind.value_type):
             items, size = self.values(kind.value_type, count * kind.list_size), kind.list_size
             return [None if null() else items[i * size : (i + 1) * size] for i in range(count)]
-        return [None if null() else self.leaf(kind) for _ in range(count)]
+        return [None if null() else self.leaf(kind, nullable) for _ in range(count)]
 
     def table(self, length):
         columns = {}
@@ -273,3 +278,92 @@ def test_wishes_reach_indices_and_leave_packed_structs_alone(tool, tmp_path, ver
     found = [column["pages"][0]["encoding"]["miniBlockLayout"]["valueCompression"] for column in json.loads(ours(tool, "inspect", path))["columns"]]
     assert [next(iter(encoding)) for encoding in found] == [kind, "packedStruct"]
     check_both_read(tool, {path: table})
+
+
+# ---- packed structs of version 2.0 ----
+
+
+def packed(*kinds, nullable=True):
+    return pa.struct([pa.field(f"f{i}", kind, nullable) for i, kind in enumerate(kinds)])
+
+
+PACKED_2_0 = {
+    "numbers": packed(pa.int32(), pa.float64(), pa.int8(), pa.uint16()), "strict": packed(pa.int64(), pa.float16(), nullable=False),
+    "bytes": packed(pa.binary(9), pa.binary(1), pa.date32()), "one": packed(pa.timestamp("us", "UTC")),
+    "wide": packed(pa.decimal128(20, 3), pa.list_(pa.float32(), 4), pa.list_(pa.list_(pa.int16(), 3), 2), pa.binary(10)),
+    "vectors": packed(pa.list_(pa.int8(), 3), pa.int8()),
+}
+
+
+@pytest.mark.parametrize("page_bytes", [8 << 20, 700])
+def test_packed_structs_of_2_0(tool, tmp_path, page_bytes):
+    """In both directions, alone and in lists and structs, under either name of the key."""
+    files, nested = {}, Nested(f"{SEED}/packed/{page_bytes}", "2.0")
+    for length in [1, 3, 2500]:
+        fields, arrays = [pa.field("first", pa.int8())], [pa.array([i % 100 for i in range(length)], pa.int8())]
+        for number, (name, kind) in enumerate(PACKED_2_0.items()):
+            metadata = PACKED if number % 2 else {"packed": "yes"}
+            values = lambda count: [{field.name: nested.leaf(field.type, False) for field in kind} for _ in range(count)]
+            inside = pa.field("item", kind, metadata=metadata)
+            lists = [None if i % 7 == 3 else values(i % 4) for i in range(length)]
+            fields += [pa.field(name, kind, metadata=metadata), pa.field(f"{name}s", pa.list_(inside)),
+                       pa.field(f"{name}_in", pa.struct([inside, ("n", pa.string())])), pa.field(f"no_{name}s", pa.large_list(inside))]
+            columns = [values(length), lists, [{"item": value, "n": "x" * (i % 3)} for i, value in enumerate(values(length))],
+                       [None if i % 2 else [] for i in range(length)]]
+            arrays += [pa.array(column, field.type) for column, field in zip(columns, fields[-4:])]
+        table = pa.table(arrays, schema=pa.schema(fields))
+        path = tmp_path / f"{length}.lance"
+        save(table, tmp_path / "in.arrow", chunk=max(1, length * 2 // 3))
+        assert isinstance(answer := ours(tool, "write", tmp_path / "in.arrow", path, "--page-bytes", page_bytes, "--version", "2.0"), str), answer
+        assert ours(tool, "inspect", path).count('"packedStruct"') >= 3 * len(PACKED_2_0)
+        files[path] = table
+    check_both_read(tool, files)
+    theirs = tmp_path / "theirs.lance"
+    table = table.select([name for name in table.column_names if not name.startswith("no_")])  # the peer writes no page of none
+    job = {"arrow": save(table, tmp_path / "in.arrow", chunk=len(table) * 2 // 3), "out": str(theirs), "version": "2.0"}
+    assert peer("write", [job]) == [{"ok": True}]
+    check_we_read(tool, tmp_path, theirs, table)
+
+
+def test_packed_structs_that_2_0_has_not(tool, tmp_path):
+    """The peer cannot write them, or not read them, or a filter finds other values in them."""
+    refused = {"text": (packed(pa.int8(), pa.string()), "a"), "flag": (packed(pa.int8(), pa.bool_()), True),
+               "flags": (packed(pa.int8(), pa.list_(pa.bool_(), 8)), [True] * 8), "null": (packed(pa.int8(), pa.null()), None),
+               "struct": (packed(pa.int8(), packed(pa.int8())), {"f0": 1}), "mixed": (packed(pa.int8(), pa.binary(10)), b"0123456789")}
+    for name, (kind, value) in refused.items():
+        schema = pa.schema([pa.field("id", pa.int64()), pa.field("odd", kind, metadata=PACKED)])
+        table = pa.table([range(20), pa.array([{"f0": i, "f1": value} for i in range(20)], kind)], schema=schema)
+        answer = ours(tool, "write", save(table, tmp_path / "in.arrow"), tmp_path / "ours.lance", "--version", "2.0")
+        assert isinstance(answer, dict) and answer["kind"] == "NotSupported" and "odd" in answer["message"], (name, answer)
+        job = {"arrow": str(tmp_path / "in.arrow"), "uri": str(tmp_path / name), "version": "2.0", "filter": "id % 2 = 1"}
+        [found] = peer("filtered", [job])
+        expected = [row for row in table.to_pylist() if row["id"] % 2 == 1]
+        assert "error" in found or load(found["ok"]).to_pylist() != expected, (name, "can be written now")
+    nulls = pa.table([pa.array([{"f0": 1}, None], packed(pa.int8()))], schema=pa.schema([pa.field("odd", packed(pa.int8()), metadata=PACKED)]))
+    answer = ours(tool, "write", save(nulls, tmp_path / "in.arrow"), tmp_path / "ours.lance", "--version", "2.0")
+    assert answer["kind"] == "InvalidInput" and "null struct" in answer["message"], answer
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+@pytest.mark.parametrize("wish", [{"compression": "none"}, {"compression": "zstd"}, {"compression": "lz4"}, {"dict-values-compression": "zstd"},
+                                  {"dict-values-compression": "none"}, {"dict-divisor": "1000000"}, {"bss": "off"}, {"structural-encoding": "fullzip"}])
+def test_wishes_inside_lists_in_the_peer(tool, tmp_path, version, wish):
+    metadata = {f"lance-encoding:{key}": value for key, value in wish.items()}
+    length = 3000
+    words = pa.DictionaryArray.from_arrays(pa.array([i * 7919 % 300 for i in range(length)], pa.int32()), pa.array([f"word {i}" for i in range(300)]))
+    vectors = pa.array([[i % 100, 1, i % 7] for i in range(length)], pa.list_(pa.int32(), 3))
+    numbers = pa.array([1_000_000 + i for i in range(length)], pa.int64())
+    offsets = pa.array(range(0, length + 1, 3), pa.int32())
+    columns = {}
+    for name, items in {"words": words, "vectors": vectors, "numbers": numbers}.items():
+        item = pa.field("item", items.type, metadata=metadata)
+        kind = pa.list_(item)
+        columns[name] = pa.Array.from_buffers(kind, length // 3, [None, offsets.buffers()[1]], children=[items])
+    files = {tmp_path / "lists.lance": pa.table(columns)}
+    if version >= "2.2":
+        pairs = pa.StructArray.from_arrays([words, numbers], fields=[pa.field("w", words.type, metadata=metadata), pa.field("n", pa.int64(), metadata=metadata)])
+        files[tmp_path / "pairs.lance"] = pa.table({"pairs": pa.FixedSizeListArray.from_arrays(pairs, 2)})
+    for path, table in files.items():
+        save(table, tmp_path / "in.arrow")
+        assert isinstance(answer := ours(tool, "write", tmp_path / "in.arrow", path, "--version", version), str), answer
+    check_both_read(tool, files)

@@ -1,5 +1,6 @@
 """Tables with columns of structs, lists and maps between us and the released peer: rows, changes, filters, compaction."""
 
+import functools
 import random
 
 import pyarrow as pa
@@ -161,6 +162,29 @@ def test_dictionaries_of_pieces_that_differ(tmp_path, peer, version, writer):
     assert peer.value("lance.dataset(uri).to_table().to_pylist()", uri=uri) == expected
 
 
+def test_packed_structs_in_tables_of_2_0(tmp_path, peer):
+    """Rows of both, deletions, filters and compaction by both; booleans by number and lists without items beside them."""
+    fields = [pa.field("id", pa.int64()), pa.field("pair", pa.struct([("x", pa.int32()), ("y", pa.float64())]), metadata=PACKED),
+              pa.field("wide", pa.struct([("v", VECTOR), ("d", pa.decimal128(20, 2))]), metadata=PACKED),
+              pa.field("pairs", pa.list_(pa.field("item", pa.struct([("x", pa.int8())]), metadata=PACKED))),
+              pa.field("flag", pa.dictionary(pa.int8(), pa.bool_())), pa.field("nothing", pa.list_(pa.null(), 2))]
+    rows = lambda first, count: pa.Table.from_pylist([{
+        "id": i, "pair": {"x": i, "y": i / 2}, "wide": {"v": [i, 1, 2, 3], "d": i}, "pairs": [{"x": k} for k in range(i % 3)] if i % 5 else None,
+        "flag": None if i % 7 == 0 else i % 2 == 0, "nothing": [None, None] if i % 3 else None} for i in range(first, first + count)], schema=pa.schema(fields))
+    uri = str(tmp_path / "t.lance")
+    expected = pa.concat_tables([rows(0, 900), rows(900, 900), rows(1800, 900)]).to_pylist()
+    javelin.write_dataset(rows(0, 900), uri, data_storage_version="2.0", max_rows_per_file=400)
+    peer.run("lance.write_dataset(rows, uri, mode='append')", uri=uri, rows=rows(900, 900))
+    javelin.write_dataset(rows(1800, 900), uri, mode="append")
+    found = lambda: [javelin.dataset(uri).to_table().to_pylist(), peer.value("lance.dataset(uri).to_table()", uri=uri).to_pylist()]
+    assert all(table == expected for table in found())
+    odd = [row for row in expected if row["id"] % 2]
+    assert peer.value("lance.dataset(uri).to_table(filter='id % 2 = 1')", uri=uri).to_pylist() == odd
+    assert peer.value("lance.dataset(uri).take([1, 901, 2000])", uri=uri).to_pylist() == [expected[i] for i in (1, 901, 2000)]
+    peer.run("d = lance.dataset(uri); d.delete('id % 2 = 0'); d.optimize.compact_files()", uri=uri)
+    assert all(table == odd for table in found())
+
+
 # ---- shards ----
 
 KEY = {"lance-schema:unenforced-primary-key": "true"}
@@ -169,13 +193,16 @@ IN_SHARDS = pa.schema([
     pa.field("words", pa.list_(pa.dictionary(pa.uint32(), pa.string()))),
     pa.field("pair", pa.struct([pa.field("x", pa.int32()), pa.field("y", pa.float64())]), metadata=PACKED),
     pa.field("named", pa.struct([("t", pa.string()), ("d", pa.dictionary(pa.int64(), pa.int32()))])),
+    pa.field("flag", pa.dictionary(pa.int32(), pa.bool_())), pa.field("nothing", pa.list_(pa.null(), 2)),
 ])
 
 
-def in_shards(*ids, tag):
+def in_shards(*ids, tag, version="2.2"):
+    null = lambda i: i % 5 == 4 and version > "2.0"  # which has no null structs
     return pa.Table.from_pylist([{
         "id": i, "word": f"{tag} {i % 3}", "words": [f"{tag} {k}" for k in range(i % 4)] + [None],
-        "pair": {"x": i, "y": i / 2}, "named": None if i % 5 == 4 else {"t": tag, "d": i % 2},
+        "pair": {"x": i, "y": i / 2}, "named": None if null(i) else {"t": tag, "d": i % 2},
+        "flag": None if i % 3 == 2 else i % 2 == 0, "nothing": [None, None] if i % 4 else None,
     } for i in ids], schema=IN_SHARDS)
 
 
@@ -185,13 +212,14 @@ def by_id(table):
     return {row["id"]: row for row in found}
 
 
-@pytest.mark.parametrize("version", ["2.1", "2.2"])
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 def test_shards_hold_dictionaries(tmp_path, peer, shard, version):
     """Puts of both, whose dictionaries differ, in the log, in SSTables, and compacted."""
     uri = str(tmp_path / "t.lance")
-    javelin.write_dataset(in_shards(*range(6), tag="base"), uri, data_storage_version=version).initialize_mem_wal(unsharded=True)
-    parts = [in_shards(1, 7, 8, tag="ours"), in_shards(2, 8, 9, tag="again"), in_shards(3, 9, 10, tag="peer")]
-    expected = by_id(in_shards(*range(6), tag="base"))
+    rows = functools.partial(in_shards, version=version)
+    javelin.write_dataset(rows(*range(6), tag="base"), uri, data_storage_version=version).initialize_mem_wal(unsharded=True)
+    parts = [rows(1, 7, 8, tag="ours"), rows(2, 8, 9, tag="again"), rows(3, 9, 10, tag="peer")]
+    expected = by_id(rows(*range(6), tag="base"))
     with javelin.dataset(uri).mem_wal_writer(shard, commit_mode="eager") as writer:
         for part in parts[:2]:
             writer.put(part)

@@ -5,6 +5,7 @@
 
 #include "javelin/dataset/dataset_world_internal.h"
 #include "javelin/dataset/file_blocks.h"
+#include "javelin/file/counting_pool_test_support.h"
 #include "javelin/table/feature_flags.h"
 #include "javelin/table/offset_set.h"
 #include "javelin/table/row_lineage.h"
@@ -95,6 +96,42 @@ std::string Noise(uint64_t seed, size_t length) {
   std::string text;
   for (size_t i = 0; i < length; ++i) text.push_back(static_cast<char>(' ' + random() % 90));
   return text;
+}
+
+// What a scan asks of the pool, as a multiple of its answer: a copy too many shows here.
+TEST(ScanMemory, RowsAreDecodedIntoTheirBatchesOnce) {
+  constexpr int64_t kRows = 200'000;
+  DatasetWorld world;
+  arrow::Int64Builder numbers;
+  arrow::StringBuilder texts;
+  for (int64_t i = 0; i < kRows; ++i) {
+    ASSERT_OK(numbers.Append(i * 7919 % 1'000'003));
+    ASSERT_OK(texts.Append(Noise(static_cast<uint64_t>(i), 20)));
+  }
+  const auto schema = arrow::schema({arrow::field("id", arrow::int64()), arrow::field("s", arrow::utf8())});
+  const BatchPtr rows =
+      arrow::RecordBatch::Make(schema, kRows, {numbers.Finish().ValueOrDie(), texts.Finish().ValueOrDie()});
+  for (const file::FileVersion version : {file::FileVersion{2, 0}, file::FileVersion{2, 2}}) {
+    ASSERT_OK(world
+                  .WriteBatches({rows}, version == file::FileVersion{2, 0} ? WriteMode::kCreate : WriteMode::kOverwrite,
+                                {.data_storage_version = version})
+                  .status());
+    for (const char* column : {"id", "s"}) {
+      file::testing::CountingPool pool;
+      Resources resources = MakeResources(MakeThreadRuntime());
+      resources.pool = &pool;
+      ASSERT_OK_AND_ASSIGN(const auto dataset, Dataset::OpenAt(std::make_shared<Session>(resources), world.location()));
+      for (const bool first : {true, false}) {  // which chunks there are is kept
+        const int64_t before = pool.total_bytes_allocated();
+        ASSERT_OK_AND_ASSIGN(const auto reader, dataset->Scan({.columns = {{column}}}));
+        ASSERT_OK_AND_ASSIGN(const BatchPtr all, ReadAll(*reader));
+        EXPECT_EQ(all->num_rows(), kRows);
+        const int64_t answer = arrow::util::ReferencedBufferSize(*all).ValueOrDie();
+        const double copies = static_cast<double>(pool.total_bytes_allocated() - before) / static_cast<double>(answer);
+        if (!first) EXPECT_LE(copies, 1.1) << column << " of " << file::ToString(version);
+      }
+    }
+  }
 }
 
 TEST(ScanMemory, BatchesAreBoundedByBytesAndFewAreHeld) {

@@ -1,51 +1,14 @@
 // What the hot paths take from the pool, as multiples of what they answer: a copy too many shows here.
-#include <atomic>
-
 #include <arrow/compute/api.h>
 #include <gmock/gmock.h>
 
+#include "javelin/file/counting_pool_test_support.h"
 #include "javelin/file/file_test_support.h"
 
 namespace javelin::file {
 namespace {
 
 using namespace testing;
-
-// Counts every byte that is asked for; memory that grows counts anew, for it is copied.
-class CountingPool final : public arrow::MemoryPool {
- public:
-  arrow::Status Allocate(int64_t size, int64_t alignment, uint8_t** out) override {
-    asked_ += size;
-    Hold(size);
-    return pool_->Allocate(size, alignment, out);
-  }
-  arrow::Status Reallocate(int64_t old_size, int64_t new_size, int64_t alignment, uint8_t** pointer) override {
-    if (new_size > old_size) asked_ += new_size;
-    Hold(new_size - old_size);
-    return pool_->Reallocate(old_size, new_size, alignment, pointer);
-  }
-  void Free(uint8_t* buffer, int64_t size, int64_t alignment) override {
-    Hold(-size);
-    pool_->Free(buffer, size, alignment);
-  }
-  int64_t bytes_allocated() const override { return held_; }
-  int64_t max_memory() const override { return peak_; }
-  int64_t total_bytes_allocated() const override { return asked_; }
-  int64_t num_allocations() const override { return 0; }
-  void ForgetPeak() { peak_ = held_.load(); }
-  std::string backend_name() const override { return "counting"; }
-
- private:
-  void Hold(int64_t bytes) {
-    const int64_t held = held_ += bytes;
-    int64_t peak = peak_;
-    while (held > peak && !peak_.compare_exchange_weak(peak, held)) {}
-  }
-  arrow::MemoryPool* pool_ = arrow::system_memory_pool();
-  std::atomic<int64_t> asked_ = 0;
-  std::atomic<int64_t> held_ = 0;
-  std::atomic<int64_t> peak_ = 0;
-};
 
 constexpr int64_t kRows = 100'000;
 // Arrow rounds each buffer up to 64 bytes; there are a few, and some a chunk where there are levels.
@@ -62,9 +25,10 @@ class Allocations : public ::testing::Test {
     int64_t peak = 0;   // at once
   };
 
-  Cost Measure(const std::shared_ptr<arrow::Array>& column, std::vector<uint64_t> rows = {}) {
+  Cost Measure(const std::shared_ptr<arrow::Array>& column, std::vector<uint64_t> rows = {},
+               FileVersion version = {2, 2}) {
     const Resources plain = TestResources();
-    const WrittenFile file = WriteFile(plain, {OneColumn(column)}).ValueOrDie();
+    const WrittenFile file = WriteFile(plain, {OneColumn(column)}, {.version = version}).ValueOrDie();
     CountingPool pool;
     Resources resources = TestResources();
     resources.pool = &pool;
@@ -83,6 +47,16 @@ class Allocations : public ::testing::Test {
     }
     EXPECT_EQ(pool.bytes_allocated(), 0);
     return cost;
+  }
+
+  // Of writing a file, which goes nowhere.
+  Cost MeasureWrite(const std::shared_ptr<arrow::Array>& column, FileVersion version = {2, 2}) {
+    CountingPool pool;
+    Resources resources = TestResources();
+    resources.pool = &pool;
+    EXPECT_TRUE(WriteFile(resources, {OneColumn(column)}, {.version = version}).ok());
+    EXPECT_EQ(pool.bytes_allocated(), 0);
+    return {pool.total_bytes_allocated(), pool.max_memory()};
   }
 
   static std::shared_ptr<arrow::Array> Column(const std::shared_ptr<arrow::DataType>& type, double null_part,
@@ -150,22 +124,80 @@ TEST_F(Allocations, TakeOfAThousandRows) {
   EXPECT_LE(Measure(text, rows).asked, 8 * kTaken + 2 * 4 * (kTaken + 1) + (kGrowing + 2) * bytes + kRounding);
 }
 
-TEST_F(Allocations, Lists) {
+// Of 0 to 4 items each.
+std::shared_ptr<arrow::Array> ListColumn() {
   arrow::ListBuilder lists(arrow::default_memory_pool(), std::make_shared<arrow::Int32Builder>());
   auto& items = static_cast<arrow::Int32Builder&>(*lists.value_builder());
-  int64_t num_items = 0;
-  int64_t num_empty = 0;
   for (int64_t i = 0; i < kRows; ++i) {
-    ASSERT_TRUE(lists.Append().ok());
-    num_empty += i % 5 == 0;
-    for (int64_t j = 0; j < i % 5; ++j, ++num_items) ASSERT_TRUE(items.Append(static_cast<int32_t>(i * j)).ok());
+    EXPECT_TRUE(lists.Append().ok());
+    for (int64_t j = 0; j < i % 5; ++j) EXPECT_TRUE(items.Append(static_cast<int32_t>(i * j)).ok());
   }
-  const Cost cost = Measure(lists.Finish().ValueOrDie());
-  const int64_t answer = 4 * (kRows + 1) + 4 * num_items;
+  return lists.Finish().ValueOrDie();
+}
+constexpr int64_t kItems = kRows * 2;
+constexpr int64_t kEmpty = kRows / 5;
+
+TEST_F(Allocations, Lists) {
+  const Cost cost = Measure(ListColumn());
+  const int64_t answer = 4 * (kRows + 1) + 4 * kItems;
   // Both kinds of levels: collected, and of each chunk; then which of them are null.
-  const int64_t levels = (2 * kGrowing + 2 + 1) * kLevelBytes * (num_items + num_empty);
+  const int64_t levels = (2 * kGrowing + 2 + 1) * kLevelBytes * (kItems + kEmpty);
   EXPECT_LE(cost.asked, kGrowing * answer + levels + kChunkRounding);
-  EXPECT_LE(cost.peak, 2 * answer + 5 * kLevelBytes * (num_items + num_empty) + kChunkRounding);
+  EXPECT_LE(cost.peak, 2 * answer + 5 * kLevelBytes * (kItems + kEmpty) + kChunkRounding);
+}
+
+// ---- version 2.0 ----
+
+TEST_F(Allocations, FixedWidthOfVersion20) {
+  EXPECT_LE(Measure(Column(arrow::int64(), 0, Spread::kAny), {}, {2, 0}).asked, 8 * kRows + kRounding);
+  const Cost cost = Measure(Column(arrow::int64(), 0.3, Spread::kAny), {}, {2, 0});
+  EXPECT_LE(cost.asked, 8 * kRows + kRows / 8 + kRounding);
+}
+
+TEST_F(Allocations, StringsOfVersion20) {
+  const auto column = Column(arrow::utf8(), 0, Spread::kAny);
+  const int64_t bytes = static_cast<const arrow::StringArray&>(*column).total_values_length();
+  const Cost cost = Measure(column, {}, {2, 0});
+  EXPECT_LE(cost.asked, 4 * (kRows + 1) + kGrowing * bytes + kRounding);
+  EXPECT_LE(cost.peak, 4 * (kRows + 1) + 2 * bytes + kRounding);
+}
+
+TEST_F(Allocations, ListsOfVersion20) {
+  const Cost cost = Measure(ListColumn(), {}, {2, 0});
+  EXPECT_LE(cost.asked, kGrowing * (4 * (kRows + 1) + 4 * kItems) + kRounding);
+}
+
+TEST_F(Allocations, TakeOfVersion20) {
+  constexpr int64_t kTaken = 1000;
+  std::vector<uint64_t> rows;
+  for (uint64_t i = 0; i < kTaken; ++i) rows.push_back(i * 97);
+  EXPECT_LE(Measure(Column(arrow::int64(), 0, Spread::kAny), rows, {2, 0}).asked, 8 * kTaken + kRounding);
+}
+
+// ---- writing ----
+
+// What pages are made of is the caller's memory; what they become is not the pool's.
+TEST_F(Allocations, WritingColumnsAsTheyAre) {
+  for (const FileVersion version : kWrittenVersions) {
+    for (const auto& type : {arrow::int64(), arrow::boolean(), arrow::decimal128(30, 4)})
+      EXPECT_LE(MeasureWrite(Column(type, 0.3, Spread::kAny), version).asked, kRounding) << type->ToString();
+    const auto vectors = RandomColumns(7).Make(arrow::fixed_size_list(arrow::float32(), 64), 20'000, 0, Spread::kAny);
+    EXPECT_LE(MeasureWrite(vectors, version).asked, kRounding);
+  }
+}
+
+// Slices that are one page are joined.
+TEST_F(Allocations, WritingStrings) {
+  const auto column = Column(arrow::utf8(), 0.3, Spread::kAny);
+  const int64_t bytes = static_cast<const arrow::StringArray&>(*column).total_values_length();
+  for (const FileVersion version : kWrittenVersions)
+    EXPECT_LE(MeasureWrite(column, version).asked, bytes + 4 * (kRows + 1) + kRows / 8 + kRounding);
+}
+
+// Which of them are null, for each page; items lie side by side in the caller's array.
+TEST_F(Allocations, WritingLists) {
+  for (const FileVersion version : kWrittenVersions)
+    EXPECT_LE(MeasureWrite(ListColumn(), version).asked, (kItems + kEmpty) / 8 + kRounding);
 }
 
 }  // namespace

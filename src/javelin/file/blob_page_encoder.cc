@@ -54,17 +54,12 @@ arrow::Result<std::vector<EncodedPage>> EncodeBlobPages(const PhysicalColumn& co
 
 arrow::Result<EncodedPage> EncodeBlobPageV20(const PhysicalColumn& column, const LeafPieces& pieces,
                                              const PageOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(const StructPacker packer, StructPacker::Make(column.path.leaf));
   ARROW_ASSIGN_OR_RAISE(const LeafRows rows, BuildLeafRows(column.path, pieces, options.pool));
   EncodedPage page;
   page.num_rows = static_cast<uint64_t>(rows.values->length);
   page.buffers.emplace_back().pieces.push_back(rows.values->buffers[1]);
-  auto* packed = page.array_v2_0.emplace().mutable_packed_struct();
-  packed->mutable_buffer();
-  for (int i = 0; i < 2; ++i) {
-    auto* part = packed->add_inner()->mutable_nullable()->mutable_no_nulls()->mutable_values()->mutable_flat();
-    part->set_bits_per_value(64);
-    part->mutable_buffer();
-  }
+  packer.Describe(*page.array_v2_0.emplace().mutable_packed_struct());
   return page;
 }
 

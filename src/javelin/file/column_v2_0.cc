@@ -60,19 +60,26 @@ Node FindNode(const ArrayData& field, const LeafPath& path) {
   return node;
 }
 
+bool IsPacked(const Field& field) {
+  return IsTruthy(field.metadata, kPackedMetadata) || IsTruthy(field.metadata, kOldPackedMetadata);
+}
+
 arrow::Status AppendColumns(const Field& field, LeafPath path, std::vector<PhysicalColumn>& columns) {
   const std::string& type = field.logical_type;
   const bool is_large = type.starts_with("large_list");
   const bool is_list = type.starts_with("list") || is_large;
-  const bool is_struct =
-      type == "struct" && !IsTruthy(field.metadata, kPackedMetadata) && !IsTruthy(field.metadata, kOldPackedMetadata);
   const bool is_blob = IsBlobDescription(field);
+  const bool is_packed = is_blob || (type == "struct" && !field.children.empty() && IsPacked(field));
+  const bool is_struct = type == "struct" && !is_packed;
   if ((!is_blob && (BlobKindOf(field) != BlobKind::kNone || type == "blob")) ||
-      (!is_blob && !is_list && !is_struct && !field.children.empty())) {
+      (!is_packed && !is_list && !is_struct && !field.children.empty())) {
     return WithField(NotSupported("column '{}' of type {} cannot be written to data files of version 2.0", path.name,
                                   field.type->ToString()),
                      "column", path.name);
   }
+  if (type == "struct" && field.children.empty() && IsPacked(field))
+    return WithField(NotSupported("column '{}' is a packed struct without fields, which cannot be written", path.name),
+                     "column", path.name);
   path.layers.insert(path.layers.begin(), {.is_list = is_list, .offset_bits = is_large ? 64u : is_list ? 32u : 0u});
   path.nullable.insert(path.nullable.begin(), field.nullable);
   path.leaf = field;
@@ -84,13 +91,13 @@ arrow::Status AppendColumns(const Field& field, LeafPath path, std::vector<Physi
     column.kind = ColumnKind::kStruct;
   } else {
     if (field.type->id() == arrow::Type::DICTIONARY) column.path.kind = LeafKind::kDictionary;
-    if (is_blob) column.path.kind = LeafKind::kPackedStruct;
+    if (is_packed) column.path.kind = LeafKind::kPackedStruct;
     auto shape = StoredShapeOf(column.path);
     if (!shape.ok()) return WithContext(shape.status(), fmt::format("column '{}' cannot be written", path.name));
     column.shape = *std::move(shape);
   }
   columns.push_back(std::move(column));
-  for (size_t i = 0; i < field.children.size() && !is_blob; ++i) {
+  for (size_t i = 0; i < field.children.size() && !is_packed; ++i) {
     LeafPath child = path;
     child.children.push_back(static_cast<int>(i));
     child.name += "." + field.children[i].name;
@@ -140,6 +147,10 @@ arrow::Result<EncodedPage> EncodeLeaf(const PhysicalColumn& column, const LeafPi
   }
   ARROW_ASSIGN_OR_RAISE(const LeafRows rows, BuildLeafRows(column.path, pieces, options.pool));
   ARROW_ASSIGN_OR_RAISE(const LeafPage leaf, CutPage(column.path, rows, {0, rows.def.size()}, 0, true, options.pool));
+  if (column.path.kind == LeafKind::kPackedStruct) {
+    ARROW_ASSIGN_OR_RAISE(const StructPacker packer, StructPacker::Make(column.path.leaf));
+    return EncodePackedV20(leaf.View(column.shape), packer);
+  }
   return EncodeLeafV20(leaf.View(column.shape), column.shape, is_text, options.wishes);
 }
 
@@ -208,7 +219,7 @@ arrow::Result<std::vector<EncodedPage>> EncodePagesV20(const PhysicalColumn& col
 
 arrow::Status CheckNoNullStructs(const ArrayData& data, const std::vector<PhysicalColumn>& columns) {
   for (const PhysicalColumn& column : columns) {
-    if (column.kind != ColumnKind::kStruct) continue;
+    if (column.kind != ColumnKind::kStruct && column.path.kind != LeafKind::kPackedStruct) continue;
     const Node structs = FindNode(data, column.path);
     if (structs.data->GetNullCount() == 0) continue;
     for (const Slice& run : structs.runs) {

@@ -27,6 +27,8 @@ arrow::Status CheckNoNullStructs(const arrow::ArrayData& data, const std::vector
 // page_encoder_v2_0.cc: the values of a leaf.
 arrow::Result<EncodedPage> EncodeLeafV20(const LeafView& view, const ValueShape& shape, bool is_text,
                                          const EncodingWishes& wishes);
+// Of a packed struct without strings; no row is null.
+EncodedPage EncodePackedV20(const LeafView& rows, const StructPacker& packer);
 // Of an Arrow dictionary, with an item for null. `index`, `item`: the shapes of both.
 EncodedPage EncodeDictionaryV20(const IndexedPage& indexed, const ValueShape& index, const ValueShape& item);
 // The ends of lists or strings; null ones are larger by `null_adjustment`, which is more than any end.

@@ -34,6 +34,7 @@ bool AllEqualTo(const LeafView& view, const ValueShape& shape, uint64_t first) {
              (value.empty() || std::memcmp(other.data(), value.data(), value.size()) == 0);
     });
   }
+  if (shape.is_fixed(0)) return true;
   if (shape.bits == 1) return AllEqual(view, first, [&](uint64_t i) { return view.Bit(i) == view.Bit(first); });
   const uint64_t width = shape.bytes();
   const uint8_t* value = view.values + first * width;
@@ -109,7 +110,8 @@ void EncodeNoValues(const PageLevels& levels, const PageOptions& options, Encode
 bool EncodeOneValue(const LeafView& view, const ValueShape& shape, const PageLevels& levels, EncodedPage& page) {
   if (shape.kind != Kind::kFixed && shape.kind != Kind::kVariable) return false;
   const bool has_levels = !levels.rep.empty() || !levels.def.empty();
-  if (has_levels && levels.num_entries() > kMaxEntriesWithLevels) return false;
+  // Values without bytes have no other form.
+  if (has_levels && levels.num_entries() > kMaxEntriesWithLevels && !shape.is_fixed(0)) return false;
   const uint64_t first = FirstValid(view);
   if (!AllEqualTo(view, shape, first)) return false;
   // The block says its sizes in 32 bits.

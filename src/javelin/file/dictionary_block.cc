@@ -30,6 +30,12 @@ void AppendStrings(std::span<const Bytes> items, unsigned width, DictionaryBlock
 
 void AppendFixed(std::span<const Bytes> items, uint64_t bits, DictionaryBlock& block) {
   block.encoding.mutable_flat()->set_bits_per_value(bits);
+  if (bits == 1) {  // a byte each so far
+    block.bytes.resize(BytesForBits(items.size()));
+    for (size_t i = 0; i < items.size(); ++i)
+      block.bytes[i / 8] = static_cast<uint8_t>(block.bytes[i / 8] | items[i][0] << (i % 8));
+    return;
+  }
   for (Bytes item : items) block.bytes.insert(block.bytes.end(), item.begin(), item.end());
 }
 

@@ -21,8 +21,7 @@ const arrow::DictionaryType& TypeOf(const arrow::DataType& type) {
 
 arrow::Result<ValueShape> ItemShapeOf(const arrow::DictionaryType& type) {
   ARROW_ASSIGN_OR_RAISE(ValueShape shape, ShapeOf(*type.value_type()));
-  const bool whole_bytes = shape.kind == ValueShape::Kind::kFixed && shape.bits % 8 == 0;
-  if (shape.kind != ValueShape::Kind::kVariable && !whole_bytes)
+  if (shape.kind != ValueShape::Kind::kVariable && shape.kind != ValueShape::Kind::kFixed)
     return NotSupported("dictionaries of {} cannot be stored", type.value_type()->ToString());
   return shape;
 }

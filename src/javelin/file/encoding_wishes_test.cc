@@ -1,8 +1,8 @@
 // What the metadata of a field asks of its encodings: how it is read, and the pages that come of it.
 #include <gmock/gmock.h>
 
-#include "javelin/file/file_test_support.h"
 #include "javelin/file/inspect.h"
+#include "javelin/file/nested_test_support.h"
 #include "javelin/file/page_encoder_internal.h"
 
 namespace javelin::file {
@@ -292,6 +292,106 @@ TEST_F(WishedPages, TheTopLevelFieldAsksForTheStructure) {
               ::testing::HasSubstr("fullZipLayout"));
   EXPECT_THAT(inspect(arrow::field("c", arrow::struct_({WithWish(item, "structural-encoding", "fullzip")}))),
               ::testing::Not(::testing::HasSubstr("fullZipLayout")));
+}
+
+// ---- leaves inside fixed-size lists, dictionaries inside lists ----
+
+class WishesInside : public WishedPages {
+ protected:
+  // What a file says of the column, whose values must come back.
+  std::string Inspect(const std::shared_ptr<arrow::Field>& field, const std::shared_ptr<arrow::ArrayData>& data,
+                      FileVersion version = {2, 2}) {
+    const auto array = arrow::MakeArray(data);
+    const auto batch = arrow::RecordBatch::Make(arrow::schema({field}), array->length(), {array});
+    const WrittenFile file = WriteFile(resources_, {batch}, {.version = version}).ValueOrDie();
+    auto reader = DataFileReader::Open(resources_, StoreOf(file.bytes), "f.lance").ValueOrDie();
+    const auto read =
+        reader->Read(file.schema, reader->DefaultColumns(), 0, static_cast<uint64_t>(array->length())).ValueOrDie();
+    EXPECT_TRUE(Same(*read->column(0), *array));
+    return InspectDataFile(resources_, *StoreOf(file.bytes), "f.lance").ValueOrDie();
+  }
+
+  // Lists of `size` of the items, in order: fixed-size ones, or others.
+  static std::shared_ptr<arrow::ArrayData> Fixed(const std::shared_ptr<arrow::Field>& item, const arrow::Array& items,
+                                                 int32_t size) {
+    return arrow::ArrayData::Make(arrow::fixed_size_list(item, size), items.length() / size, {nullptr}, {items.data()});
+  }
+  static std::shared_ptr<arrow::ArrayData> Lists(const std::shared_ptr<arrow::Field>& item, const arrow::Array& items) {
+    std::vector<int32_t> offsets;
+    for (int32_t i = 0; i <= items.length(); i += 2) offsets.push_back(i);
+    return arrow::ArrayData::Make(arrow::list(item), static_cast<int64_t>(offsets.size()) - 1,
+                                  {nullptr, arrow::Buffer::FromVector(std::move(offsets))}, {items.data()});
+  }
+  std::shared_ptr<arrow::Array> Words() {
+    return arrow::compute::DictionaryEncode(Names(300)).ValueOrDie().make_array();
+  }
+};
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST_F(WishesInside, OfStructsInFixedSizeLists) {
+  const auto inspect = [&](const std::shared_ptr<arrow::Field>& x, const std::shared_ptr<arrow::Array>& values) {
+    const auto structs = arrow::StructArray::Make({values}, {x}).ValueOrDie();
+    const auto lists = Fixed(arrow::field("item", structs->type()), *structs, 2);
+    return Inspect(arrow::field("c", lists->type), lists);
+  };
+  const auto number = arrow::field("x", arrow::int64());
+  EXPECT_THAT(inspect(number, Counter()), HasSubstr("byteStreamSplit"));
+  EXPECT_THAT(inspect(WithWish(number, "compression", "none"), Counter()),
+              AllOf(Not(HasSubstr("byteStreamSplit")), Not(HasSubstr("inlineBitpacking"))));
+  EXPECT_THAT(inspect(WithWish(number, "bss", "off"), Counter()),
+              AllOf(Not(HasSubstr("byteStreamSplit")), HasSubstr("inlineBitpacking")));
+  const auto text = arrow::field("x", arrow::utf8());
+  EXPECT_THAT(inspect(WithWish(text, "compression", "zstd"), Text()), HasSubstr("ZSTD"));
+  EXPECT_THAT(inspect(WithWish(text, "compression", "none"), Text()),
+              AllOf(Not(HasSubstr("fsst")), Not(HasSubstr("ZSTD"))));
+  // Only the top-level field asks for the structure.
+  EXPECT_THAT(inspect(WithWish(text, "structural-encoding", "fullzip"), Text()), Not(HasSubstr("fullZipLayout")));
+  const auto words = Words();
+  const auto word = arrow::field("x", words->type());
+  EXPECT_THAT(inspect(word, words), HasSubstr("LZ4"));
+  EXPECT_THAT(inspect(WithWish(word, "dict-values-compression", "zstd"), words), HasSubstr("ZSTD"));
+}
+
+TEST_F(WishesInside, OfFixedSizeListsInLists) {
+  const auto vectors = RandomColumns(1).Make(arrow::fixed_size_list(arrow::int32(), 3), kRows, 0, Spread::kSmall);
+  const auto item = arrow::field("item", vectors->type());
+  for (const FileVersion version : {FileVersion{2, 1}, FileVersion{2, 2}}) {
+    const auto plain = Lists(item, *vectors);
+    const std::string chosen = Inspect(arrow::field("c", plain->type), plain, version);
+    EXPECT_THAT(chosen, Not(HasSubstr("fullZipLayout")));
+    // Values of fixed-size lists are never compressed; the structure is the list's to ask for.
+    for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+             {"compression", "zstd"}, {"compression", "lz4"}, {"bss", "on"}, {"structural-encoding", "fullzip"}}) {
+      const auto wished = Lists(WithWish(item, name, value), *vectors);
+      const std::string text = Inspect(arrow::field("c", wished->type), wished, version);
+      EXPECT_THAT(text, AllOf(Not(HasSubstr("fullZipLayout")), Not(HasSubstr("general")), HasSubstr("fixedSizeList")));
+    }
+    EXPECT_THAT(Inspect(WithWish(arrow::field("c", plain->type), "structural-encoding", "fullzip"), plain, version),
+                HasSubstr("fullZipLayout"));
+  }
+}
+
+TEST_F(WishesInside, OfDictionariesInLists) {
+  const auto words = Words();
+  const auto item = arrow::field("item", words->type());
+  const auto inspect = [&](const std::string& name, const std::string& value) {
+    const auto lists = Lists(WithWish(item, name, value), *words);
+    return Inspect(arrow::field("c", lists->type), lists);
+  };
+  EXPECT_THAT(inspect("no-such-wish", "1"), AllOf(HasSubstr("LZ4"), HasSubstr("numDictionaryItems")));
+  EXPECT_THAT(inspect("dict-values-compression", "none"), Not(HasSubstr("LZ4")));
+  EXPECT_THAT(inspect("dict-values-compression", "zstd"), HasSubstr("ZSTD"));
+  EXPECT_THAT(inspect("compression", "none"), Not(HasSubstr("inlineBitpacking")));  // of the indices
+  EXPECT_THAT(inspect("compression", "zstd"), HasSubstr("ZSTD"));
+  // It has a dictionary whatever it takes, and lies in chunks.
+  EXPECT_THAT(inspect("dict-divisor", "1000000"), HasSubstr("numDictionaryItems"));
+  EXPECT_THAT(inspect("dict-max-size", "1"), HasSubstr("numDictionaryItems"));
+  const auto lists = Lists(item, *words);
+  EXPECT_THAT(Inspect(WithWish(arrow::field("c", lists->type), "structural-encoding", "fullzip"), lists),
+              Not(HasSubstr("fullZipLayout")));
 }
 
 TEST_F(WishedPages, StringsOfVersion20) {

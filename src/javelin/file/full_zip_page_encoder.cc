@@ -63,6 +63,7 @@ struct ListLevel {
   uint64_t dimension = 0;
   uint64_t items_per_row = 0;
   bool has_validity = false;
+  bool is_null = false;  // its items are nulls by their type
 };
 
 // True if an item inside a row that is not null itself is null.
@@ -84,7 +85,8 @@ std::vector<ListLevel> LevelsOf(const ValueShape& shape, std::span<const LeafVie
   uint64_t items_per_row = 1;
   for (const ValueShape* list = &shape; list->kind == Kind::kList; list = list->item.get()) {
     items_per_row *= list->dimension;
-    ListLevel level{.dimension = list->dimension, .items_per_row = items_per_row};
+    const bool is_null = list->item->kind == Kind::kNull;
+    ListLevel level{list->dimension, items_per_row, /*has_validity=*/is_null, is_null};
     for (size_t i = 0; i < views.size(); ++i) {
       items[i] = items[i]->items.get();
       level.has_validity |= HasVisibleNull(views[i], *items[i], items_per_row);
@@ -124,7 +126,7 @@ void StoreValue(const LeafView& view, uint64_t row, const RowForm& form, uint8_t
   for (const ListLevel& level : form.levels) {
     items = items->items.get();
     if (!level.has_validity) continue;
-    for (uint64_t i = 0; i < level.items_per_row; ++i) {
+    for (uint64_t i = 0; i < level.items_per_row && !level.is_null; ++i) {
       target[i / 8] =
           static_cast<uint8_t>(target[i / 8] | (items->IsNull(row * level.items_per_row + i) ? 0 : 1) << (i % 8));
     }
@@ -132,7 +134,7 @@ void StoreValue(const LeafView& view, uint64_t row, const RowForm& form, uint8_t
   }
   if (form.is_bit) {
     *target = view.Bit(row);
-  } else {
+  } else if (form.leaf_bytes > 0) {
     std::memcpy(target, items->values + row * form.leaf_bytes, form.leaf_bytes);
   }
 }

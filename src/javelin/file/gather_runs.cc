@@ -27,7 +27,7 @@ arrow::Result<BufferPtr> GatherBytes(const uint8_t* bytes, std::span<const Slice
   ARROW_ASSIGN_OR_RAISE(auto out, arrow::AllocateBuffer(static_cast<int64_t>(size), pool));
   uint8_t* at = out->mutable_data();
   for (const Slice& run : runs) {
-    if (run.count > 0) std::memcpy(at, bytes + run.first * width, run.count * width);
+    if (run.count * width > 0) std::memcpy(at, bytes + run.first * width, run.count * width);
     at += run.count * width;
   }
   return BufferPtr(std::move(out));
@@ -68,7 +68,7 @@ arrow::Result<std::shared_ptr<ArrayData>> GatherLists(const ArrayData& data, con
   }
   const ArrayData& items = *data.child_data[0];
   ARROW_ASSIGN_OR_RAISE(auto gathered, Gather(items, *shape.item, item_runs, pool));
-  if (items.GetNullCount() > 0) {
+  if (items.buffers[0] != nullptr && items.GetNullCount() > 0) {
     ARROW_ASSIGN_OR_RAISE(gathered->buffers[0],
                           GatherBits(items.buffers[0]->data(), items.offset, item_runs, TotalCount(item_runs), pool));
     gathered->null_count = arrow::kUnknownNullCount;

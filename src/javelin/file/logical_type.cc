@@ -182,12 +182,19 @@ bool IsBfloat16Item(const arrow::Field& item) {
   return name.ok() && *name == kBfloat16Extension;
 }
 
+// Plain values, or lists of such. Values without bytes are read, but released readers take none of them in lists.
+bool IsListItem(const arrow::DataType& type) {
+  if (type.id() == Type::FIXED_SIZE_LIST)
+    return IsListItem(*static_cast<const arrow::FixedSizeListType&>(type).value_type());
+  return type.id() == Type::NA || (IsFixedWidthPrimitive(type) && type.bit_width() > 0);
+}
+
 arrow::Result<std::string> FixedSizeListName(const arrow::FixedSizeListType& type) {
   if (type.list_size() < 1) return NotExpressible(type);
   const arrow::Field& item = *type.value_field();
   if (IsBfloat16Item(item)) return fmt::format("{}{}:{}", kFixedSizeList, kBfloat16Extension, type.list_size());
   TypePtr inner = CanonicalType(item.type());
-  if (inner->id() != Type::STRUCT && !IsFixedWidthPrimitive(*inner)) return NotExpressible(type);
+  if (inner->id() != Type::STRUCT && !IsListItem(*inner)) return NotExpressible(type);
   ARROW_ASSIGN_OR_RAISE(std::string name, LogicalTypeOf(*inner));
   return fmt::format("{}{}:{}", kFixedSizeList, name, type.list_size());
 }
@@ -258,9 +265,7 @@ arrow::Result<std::string> LogicalTypeOf(const arrow::DataType& type) {
     case Type::STRING_VIEW: return "string";
     case Type::BINARY_VIEW: return "binary";
     case Type::FIXED_SIZE_BINARY: {
-      int32_t width = static_cast<const arrow::FixedSizeBinaryType&>(type).byte_width();
-      if (width < 1) return NotExpressible(type);
-      return fmt::format("fixed_size_binary:{}", width);
+      return fmt::format("fixed_size_binary:{}", static_cast<const arrow::FixedSizeBinaryType&>(type).byte_width());
     }
     case Type::TIMESTAMP: {
       const auto& timestamp = static_cast<const arrow::TimestampType&>(type);

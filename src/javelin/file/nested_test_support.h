@@ -28,9 +28,8 @@ class RandomNested {
       case 2: {
         arrow::FieldVector fields;
         for (uint64_t i = 0, count = 1 + Below(3); i < count; ++i)
-          fields.push_back(stored_otherwise && version_ > FileVersion{2, 0} && Below(8) == 0
-                               ? Packed(fmt::format("f{}", i))
-                               : arrow::field(fmt::format("f{}", i), Type(depth - 1)));
+          fields.push_back(stored_otherwise && Below(8) == 0 ? Packed(fmt::format("f{}", i))
+                                                             : arrow::field(fmt::format("f{}", i), Type(depth - 1)));
         return arrow::struct_(fields);
       }
       case 3:
@@ -39,7 +38,7 @@ class RandomNested {
       case 6: return arrow::map(arrow::utf8(), arrow::field("value", Type(depth - 1)));
       case 7: return Dictionary();
       default: {
-        const auto types = RandomColumns::Types();
+        const auto types = RandomColumns::Types(version_);
         return types[Below(types.size())];
       }
     }
@@ -49,6 +48,8 @@ class RandomNested {
   std::shared_ptr<arrow::Field> Packed(const std::string& name, bool variable = false) {
     arrow::DataTypeVector types = {arrow::int8(),    arrow::int32(),           arrow::int64(),
                                    arrow::float64(), arrow::decimal128(30, 4), arrow::fixed_size_binary(5)};
+    if (version_ == FileVersion{2, 0})
+      types[4] = arrow::fixed_size_list(arrow::float32(), 2);  // not wide and narrow ones
     if (variable)
       types = {arrow::int16(), arrow::utf8(), arrow::large_binary(), arrow::fixed_size_list(arrow::float32(), 3)};
     arrow::FieldVector fields;
@@ -76,8 +77,9 @@ class RandomNested {
   std::shared_ptr<arrow::DataType> Dictionary() {
     const arrow::DataTypeVector indices = {arrow::int8(),  arrow::int16(),  arrow::int32(),  arrow::int64(),
                                            arrow::uint8(), arrow::uint16(), arrow::uint32(), arrow::uint64()};
-    const arrow::DataTypeVector items = {arrow::utf8(), arrow::large_utf8(), arrow::binary(),  arrow::large_binary(),
-                                         arrow::int8(), arrow::int64(),      arrow::float32(), arrow::float64()};
+    const arrow::DataTypeVector items = {arrow::utf8(),         arrow::large_utf8(), arrow::binary(),
+                                         arrow::large_binary(), arrow::int8(),       arrow::int64(),
+                                         arrow::float32(),      arrow::float64(),    arrow::boolean()};
     return arrow::dictionary(indices[Below(indices.size())], items[Below(items.size())]);
   }
 

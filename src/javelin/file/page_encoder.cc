@@ -37,6 +37,7 @@ bool HasLargeValue(const LeafView& view) {
 // Whether values that get no dictionary are stored one by one instead of in chunks.
 bool AreOneByOne(const LeafView& view, const ValueShape& shape, const EncodingWishes& wishes) {
   if (IsListOfBits(shape)) return false;  // in chunks an item is one bit
+  if (Innermost(shape).kind == Kind::kNull) return true;
   if (wishes.structure) return *wishes.structure == EncodingWishes::Structure::kOneByOne;
   return shape.kind == Kind::kVariable ? HasLargeValue(view) : IsLargeFixed(shape) || HasNoItems(view, shape);
 }

@@ -45,6 +45,10 @@ void AddValues(const LeafView& view, const ValueShape& shape, ArrayEncoding& enc
 // Fixed width, with the bitmap of what is null in front.
 void AddNullable(const LeafView& view, const ValueShape& shape, ArrayEncoding& encoding, EncodedPage& page) {
   lance::encodings::Nullable* nullable = encoding.mutable_nullable();
+  if (shape.kind == Kind::kNull) {
+    nullable->mutable_all_nulls();
+    return;
+  }
   if (!view.HasNulls()) {
     AddValues(view, shape, *nullable->mutable_no_nulls()->mutable_values(), page);
     return;
@@ -144,7 +148,7 @@ std::optional<Numbered> NumberValues(const LeafView& view) {
   return out;
 }
 
-// Strings or values of whole bytes, and perhaps a null behind the last.
+// Strings or values of one width, and perhaps a null behind the last.
 void AddItems(const std::vector<Bytes>& items, bool has_null, const ValueShape& shape, ArrayEncoding& encoding,
               EncodedPage& page) {
   const uint64_t count = items.size() + has_null;
@@ -155,8 +159,12 @@ void AddItems(const std::vector<Bytes>& items, bool has_null, const ValueShape& 
     return;
   }
   ByteVector values;
-  for (const Bytes& item : items) values.insert(values.end(), item.begin(), item.end());
-  values.resize(count * shape.bytes());
+  if (shape.bits == 1) {
+    values = Bitmap(count, [&](uint64_t i) { return i < items.size() && items[i][0] != 0; });
+  } else {
+    for (const Bytes& item : items) values.insert(values.end(), item.begin(), item.end());
+    values.resize(count * shape.bytes());
+  }
   const ByteVector validity = Bitmap(count, [&](uint64_t i) { return i < items.size(); });
   LeafView view;
   view.length = count;
@@ -183,6 +191,20 @@ EncodedPage EncodeDictionaryV20(const IndexedPage& indexed, const ValueShape& in
   page.num_rows = indexed.view.length;
   AddDictionary(index.bits, indexed.indices, indexed.items, indexed.view.HasNulls(), item, page.array_v2_0.emplace(),
                 page);
+  return page;
+}
+
+EncodedPage EncodePackedV20(const LeafView& rows, const StructPacker& packer) {
+  EncodedPage page;
+  page.num_rows = rows.length;
+  packer.Describe(*page.array_v2_0.emplace().mutable_packed_struct());
+  ByteVector bytes;
+  if (packer.is_fixed()) {
+    bytes = FixedBytes(rows, packer.shape().bytes());
+  } else if (rows.length > 0) {
+    bytes.assign(rows.values + rows.Offset(0), rows.values + rows.Offset(rows.length));
+  }
+  page.buffers.push_back(OneBuffer(std::move(bytes)));
   return page;
 }
 

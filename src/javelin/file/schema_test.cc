@@ -44,6 +44,9 @@ std::vector<LogicalTypeCase> AllLogicalTypes() {
       {arrow::binary(), "binary"},
       {arrow::large_binary(), "large_binary"},
       {arrow::fixed_size_binary(7), "fixed_size_binary:7"},
+      {arrow::fixed_size_binary(0), "fixed_size_binary:0"},
+      {fsl(arrow::null(), 2), "fixed_size_list:null:2"},
+      {fsl(fsl(arrow::null(), 2), 3), "fixed_size_list:fixed_size_list:null:2:3"},
       {arrow::date32(), "date32:day"},
       {arrow::date64(), "date64:ms"},
       {arrow::time32(TimeUnit::SECOND), "time32:s"},
@@ -139,13 +142,12 @@ TEST(LogicalType, UnknownNamesAreNotSupported) {
              ErrorKind::kNotSupported, "deep");
 }
 
-// Others write them; nothing but their columns is refused.
+// Others write them, where they can read nulls only; nothing but their columns is refused.
 TEST(LogicalType, TypesThatAreReadOnly) {
   const std::vector<std::pair<std::string, std::shared_ptr<arrow::DataType>>> types = {
-      {"fixed_size_binary:0", arrow::fixed_size_binary(0)},
-      {"fixed_size_list:null:2", arrow::fixed_size_list(arrow::null(), 2)},
-      {"fixed_size_list:fixed_size_list:null:2:3", arrow::fixed_size_list(arrow::fixed_size_list(arrow::null(), 2), 3)},
-      {"fixed_size_list:fixed_size_binary:0:2", arrow::fixed_size_list(arrow::fixed_size_binary(0), 2)}};
+      {"fixed_size_list:fixed_size_binary:0:2", arrow::fixed_size_list(arrow::fixed_size_binary(0), 2)},
+      {"fixed_size_list:fixed_size_list:fixed_size_binary:0:2:3",
+       arrow::fixed_size_list(arrow::fixed_size_list(arrow::fixed_size_binary(0), 2), 3)}};
   for (const auto& [name, type] : types) {
     SCOPED_TRACE(name);
     const auto schema = Schema::FromProto(std::vector<FieldProto>{Proto(0, -1, "odd", name)}, {}).ValueOrDie();

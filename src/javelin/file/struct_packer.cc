@@ -1,5 +1,6 @@
 #include "javelin/file/struct_packer_internal.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <arrow/type.h>
@@ -18,7 +19,7 @@ const ValueShape& Innermost(const ValueShape& shape) {
   return shape.kind == Kind::kList ? Innermost(*shape.item) : shape;
 }
 
-// Bytes of one value that is not kVariable.
+// Bytes of one value, or of its length where it is of any.
 uint64_t WidthOf(const ValueShape& shape) {
   return shape.kind == Kind::kList ? shape.dimension * WidthOf(*shape.item) : shape.bytes();
 }
@@ -50,17 +51,28 @@ void DescribeValue(const ValueShape& shape, pb::CompressiveEncoding& encoding) {
   }
 }
 
+void DescribeValue(const ValueShape& shape, lance::encodings::ArrayEncoding& encoding) {
+  lance::encodings::ArrayEncoding& values = *encoding.mutable_nullable()->mutable_no_nulls()->mutable_values();
+  if (shape.kind == Kind::kList) {
+    values.mutable_fixed_size_list()->set_dimension(static_cast<uint32_t>(shape.dimension));
+    DescribeValue(*shape.item, *values.mutable_fixed_size_list()->mutable_items());
+    return;
+  }
+  values.mutable_flat()->set_bits_per_value(shape.bits);
+  values.mutable_flat()->mutable_buffer();
+}
+
 }  // namespace
 
 arrow::Result<StructPacker> StructPacker::Make(const Field& field) {
   StructPacker packer;
   for (const Field& child : field.children) {
     auto shape = ShapeOf(*child.type);
-    if (!shape.ok() || shape->kind == Kind::kNull || Innermost(*shape).bits % 8 != 0)
+    if (!shape.ok() || Innermost(*shape).bits == 0 || Innermost(*shape).bits % 8 != 0)
       return NotSupported("packed struct '{}' has a field '{}' of type {}, which cannot be packed; do not pack it",
                           field.name, child.name, child.type->ToString());
     packer.is_fixed_ &= shape->kind == Kind::kFixed;
-    packer.fixed_bytes_ += shape->kind == Kind::kVariable ? shape->bytes() : WidthOf(*shape);
+    packer.fixed_bytes_ += WidthOf(*shape);
     packer.fields_.push_back(std::move(*shape));
   }
   if (packer.fixed_bytes_ > std::numeric_limits<int32_t>::max())
@@ -89,6 +101,21 @@ void StructPacker::Describe(pb::CompressiveEncoding& encoding) const {
       field->set_bits_per_value(WidthOf(shape) * 8);
     }
   }
+}
+
+bool StructPacker::has_strings() const {
+  return std::ranges::any_of(fields_, [](const ValueShape& field) { return field.kind == Kind::kVariable; });
+}
+
+std::vector<uint64_t> StructPacker::widths() const {
+  std::vector<uint64_t> widths;
+  for (const ValueShape& field : fields_) widths.push_back(WidthOf(field));
+  return widths;
+}
+
+void StructPacker::Describe(lance::encodings::PackedStruct& encoding) const {
+  encoding.mutable_buffer();
+  for (const ValueShape& field : fields_) DescribeValue(field, *encoding.add_inner());
 }
 
 arrow::Result<std::shared_ptr<ArrayData>> StructPacker::Pack(const ArrayData& structs, std::span<const Slice> runs,

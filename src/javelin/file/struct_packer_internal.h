@@ -9,6 +9,7 @@
 #include <arrow/array/data.h>
 #include <arrow/result.h>
 
+#include "lanceproto/encodings_v2_0.pb.h"
 #include "lanceproto/encodings_v2_1.pb.h"
 
 #include "javelin/file/decoder_internal.h"
@@ -29,6 +30,13 @@ class StructPacker {
   // Of a packed row: kFixed, or kVariable with 32-bit offsets.
   ValueShape shape() const;
   void Describe(pb::CompressiveEncoding& encoding) const;
+
+  // What a packed struct of version 2.0 is made of: every row has the same length.
+  bool has_strings() const;
+  // The bytes of one value of each field; of a string its length's.
+  std::vector<uint64_t> widths() const;
+  // In one buffer, the first of the page.
+  void Describe(lance::encodings::PackedStruct& encoding) const;
 
   // The rows of runs of a struct array, without their validity. Its fields must not be null where the rows are not.
   arrow::Result<std::shared_ptr<arrow::ArrayData>> Pack(const arrow::ArrayData& structs, std::span<const Slice> runs,

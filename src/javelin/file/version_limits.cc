@@ -1,5 +1,7 @@
 #include "javelin/file/version_limits_internal.h"
 
+#include <algorithm>
+
 #include "javelin/base/error.h"
 #include "javelin/file/blob_field.h"
 #include "javelin/file/container_internal.h"
@@ -48,6 +50,33 @@ arrow::Status CheckSmallChunks(const std::string& path, const Field& field, File
   return TooNew(path, field, version);
 }
 
+// Which of the fields of a packed struct released readers fetch apart from the others, for a filter on local files and
+// on object stores.
+int FetchedWith(uint64_t width) { return (width >= 10 ? 1 : 0) + (width >= 1000 ? 1 : 0); }
+
+arrow::Status CheckPacked(const std::string& path, const Field& field, FileVersion version) {
+  ARROW_ASSIGN_OR_RAISE(const StructPacker packer, StructPacker::Make(field));
+  const bool is_2_0 = version == FileVersion{2, 0};
+  const bool holds = is_2_0 ? !packer.has_strings() : packer.is_fixed() && packer.shape().bits <= kMaxBitsOfSmallChunk;
+  if (!holds) {
+    return Refuse(path, field,
+                  fmt::format("is packed ('{}'), which data files of version {} hold for {} only; declare it without "
+                              "that key, or write to a table of version 2.2",
+                              kPackedMetadata, ToString(version),
+                              is_2_0 ? "fields of one width each" : "small fields of one width"));
+  }
+  const std::vector<uint64_t> widths = packer.widths();
+  const auto is_apart = [&](uint64_t width) { return FetchedWith(width) != FetchedWith(widths[0]); };
+  if (is_2_0 && std::ranges::any_of(widths, is_apart)) {
+    return Refuse(
+        path, field,
+        fmt::format("is packed ('{}') and has both narrow and wide fields, which released readers fetch apart "
+                    "for a filter and then misread in data files of version 2.0; declare it without that key",
+                    kPackedMetadata));
+  }
+  return arrow::Status::OK();
+}
+
 arrow::Status CheckField(const std::string& path, const Field& field, FileVersion version) {
   const std::string& type = field.logical_type;
   if (type == "map" || BlobKindOf(field) == BlobKind::kV2) return TooNew(path, field, version);
@@ -56,16 +85,13 @@ arrow::Status CheckField(const std::string& path, const Field& field, FileVersio
                   "came with data files of version 2.2, which hold it without other columns only; make it a list "
                   "of structs, which every version holds");
   }
-  if (version == FileVersion{2, 1}) ARROW_RETURN_NOT_OK(CheckSmallChunks(path, field, version));
-  if (type == "struct" && !field.children.empty() && IsLeafColumn(field)) {
-    ARROW_ASSIGN_OR_RAISE(const StructPacker packer, StructPacker::Make(field));
-    if (packer.is_fixed() && packer.shape().bits <= kMaxBitsOfSmallChunk) return arrow::Status::OK();
-    return Refuse(
-        path, field,
-        fmt::format("is packed ('{}'), which data files of version {} hold for small fields of one width only; "
-                    "declare it without that key, or write to a table of version 2.2",
-                    kPackedMetadata, ToString(version)));
+  if (field.children.empty() && type == "fixed_size_binary:0") {
+    return Refuse(path, field,
+                  "has values without bytes, which released readers find in data files of version 2.2 only; write to a "
+                  "table of version 2.2, or leave the column out");
   }
+  if (version == FileVersion{2, 1}) ARROW_RETURN_NOT_OK(CheckSmallChunks(path, field, version));
+  if (type == "struct" && !field.children.empty() && IsLeafColumn(field)) return CheckPacked(path, field, version);
   for (const Field& child : field.children) {
     ARROW_RETURN_NOT_OK(CheckField(path + "." + child.name, child, version));
   }
@@ -103,13 +129,18 @@ arrow::Status CheckBlobPlaces(const std::string& path, const Field& field, FileV
 }  // namespace
 
 arrow::Status CheckGoTogether(const Schema& schema, const std::vector<const LeafPath*>& leaves) {
-  const bool is_alone = schema.fields().size() == 1 && schema.fields()[0].logical_type.starts_with(kStructList);
+  // Inside structs that are null in some pages only, they are misread even alone.
+  const bool are_struct_lists = std::ranges::all_of(
+      schema.fields(), [](const Field& field) { return field.logical_type.starts_with(kStructList); });
+  const bool have_as_many_items = std::ranges::all_of(
+      leaves, [&](const LeafPath* leaf) { return PageRowsPerRow(leaf->layers) == PageRowsPerRow(leaves[0]->layers); });
+  const bool go_together = are_struct_lists && (schema.fields().size() == 1 || have_as_many_items);
   for (size_t i = 0; i < leaves.size(); ++i) {
     const LeafPath& leaf = *leaves[i];
-    if (PageRowsPerRow(leaf.layers) > 1 && !is_alone) {
+    if (PageRowsPerRow(leaf.layers) > 1 && !go_together) {
       return Refuse(leaf.name, leaf.leaf,
-                    "lies in a fixed-size list of structs, which released readers cannot read together with other "
-                    "columns; make it a list of structs");
+                    "lies in a fixed-size list of structs, which released readers cannot read inside structs, nor "
+                    "together with columns of fewer or more items a row; make it a list of structs");
     }
     if (i + 1 < leaves.size() && leaf.kind == LeafKind::kEmptyStruct && leaves[i + 1]->kind != leaf.kind) {
       return Refuse(leaf.name, leaf.leaf,
