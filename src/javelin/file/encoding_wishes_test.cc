@@ -319,8 +319,9 @@ class WishesInside : public WishedPages {
   static std::shared_ptr<arrow::ArrayData> Lists(const std::shared_ptr<arrow::Field>& item, const arrow::Array& items) {
     std::vector<int32_t> offsets;
     for (int32_t i = 0; i <= items.length(); i += 2) offsets.push_back(i);
-    return arrow::ArrayData::Make(arrow::list(item), static_cast<int64_t>(offsets.size()) - 1,
-                                  {nullptr, arrow::Buffer::FromVector(std::move(offsets))}, {items.data()});
+    const auto length = static_cast<int64_t>(offsets.size()) - 1;
+    return arrow::ArrayData::Make(arrow::list(item), length, {nullptr, arrow::Buffer::FromVector(std::move(offsets))},
+                                  {items.data()});
   }
   std::shared_ptr<arrow::Array> Words() {
     return arrow::compute::DictionaryEncode(Names(300)).ValueOrDie().make_array();
