@@ -185,6 +185,34 @@ def test_packed_structs_in_tables_of_2_0(tmp_path, peer):
     assert all(table == odd for table in found())
 
 
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_narrow_dictionaries_that_one_batch_cannot_hold(tmp_path, peer, version):
+    """Indices of 8 bits tell 128 items apart; the table holds 200: conditions, updates and deletes go by pieces."""
+    word = pa.dictionary(pa.int8(), pa.string())
+
+    def rows(first):
+        words = [f"a{i}" for i in range(first, first + 100)]
+        return pa.table({"id": pa.array(range(first, first + 100), pa.int64()), "d": pa.array(words, word),
+                         "l": pa.array([[w] * (i % 3) for i, w in enumerate(words)], pa.list_(word)),
+                         "s": pa.array([{"d": w} for w in words], pa.struct([("d", word)]))})
+
+    uri = str(tmp_path / "t.lance")
+    javelin.write_dataset(rows(0), uri, data_storage_version=version)
+    dataset = javelin.write_dataset(rows(100), uri, mode="append")
+    expected = rows(0).to_pylist() + rows(100).to_pylist()
+    assert dataset.to_table(filter="id >= 0").to_pylist() == expected
+    with pytest.raises(javelin.errors.InvalidInput) as refused:
+        dataset.to_table(order_by=["id"])
+    assert refused.value.fields["column"] == "d"
+    dataset.update({"id": "id + 1000"})
+    expected = [{**row, "id": row["id"] + 1000} for row in expected]
+    for options in [{}, {"batch_size": 50}, {"filter": "id >= 0"}, {"filter": "d <> 'zz'", "late_materialization": False}]:
+        assert dataset.to_table(**options).to_pylist() == expected
+    assert peer.value("lance.dataset(uri).to_table(batch_size=50).to_pylist()", uri=uri) == expected
+    dataset.delete("d = 'a5'")
+    assert dataset.to_table().to_pylist() == [row for row in expected if row["d"] != "a5"]
+
+
 # ---- shards ----
 
 KEY = {"lance-schema:unenforced-primary-key": "true"}

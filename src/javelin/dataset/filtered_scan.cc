@@ -85,7 +85,9 @@ class Gathered {
     uint64_t taken_bytes = 0;
     while (!empty() && rows > 0 && parts_.front().late == late) {
       Part& part = parts_.front();
-      if (!taken.empty() && taken_bytes + part.bytes > bytes) break;
+      if (!taken.empty() &&
+          (taken_bytes + part.bytes > bytes || !file::ShareNarrowDictionaries(*taken.back(), *part.rows)))
+        break;
       const auto has = static_cast<uint64_t>(part.rows->num_rows());
       const uint64_t count = std::min(rows, has);
       const uint64_t part_bytes = count == has ? part.bytes : part.bytes / has * count;
@@ -241,12 +243,14 @@ class FilteredScan final : public arrow::RecordBatchReader {
     while (true) {
       const bool late = gathered_.HasLate();
       const auto parts = gathered_.Take(WantedRows(), batch_bytes_);
-      ARROW_ASSIGN_OR_RAISE(BatchPtr batch,
-                            parts.size() == 1 ? parts[0] : arrow::ConcatenateRecordBatches(parts, pool()));
+      ARROW_ASSIGN_OR_RAISE(BatchPtr batch, file::JoinRows(parts, pool()));
       if (!late) return is_just_all_ ? batch : output_.Of(batch, pool());
       const auto whole = WithRest(batch);
       if (whole.ok()) return output_.Of(*whole, pool());
-      if (!HasKind(whole.status(), ErrorKind::kOutOfMemory) || batch->num_rows() == 1) return whole.status();
+      // Fewer rows may fit: into memory, into offsets, into the indices of dictionaries.
+      const bool is_much =
+          HasKind(whole.status(), ErrorKind::kOutOfMemory) || HasKind(whole.status(), ErrorKind::kInvalidInput);
+      if (!is_much || batch->num_rows() == 1) return whole.status();
       late_rows_.DidNotFit(static_cast<uint64_t>(batch->num_rows()));
       const uint64_t bytes = BytesOf(*batch);
       gathered_.PutBack(std::move(batch), late, bytes);

@@ -140,7 +140,7 @@ class SortedScan final : public arrow::RecordBatchReader {
   arrow::Status SortAll() {
     arrow::MemoryPool* pool = table_->session->resources().pool;
     ARROW_ASSIGN_OR_RAISE(const auto joined_memory, Reserve(file::JoinedBytes(parts_)));
-    ARROW_ASSIGN_OR_RAISE(BatchPtr all, arrow::ConcatenateRecordBatches(parts_, pool));
+    ARROW_ASSIGN_OR_RAISE(BatchPtr all, file::JoinRows(parts_, pool));
     parts_.clear();
     memory_.clear();
     ARROW_ASSIGN_OR_RAISE(ArrayPtr positions, SortedPositions(*all, options_.keys, pool));

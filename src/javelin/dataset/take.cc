@@ -133,7 +133,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(const std::shared_pt
   BatchPtr rows = batches[0];
   if (batches.size() > 1) {
     ARROW_ASSIGN_OR_RAISE(const auto memory, ReserveFor(*table, file::JoinedBytes(batches)));
-    ARROW_ASSIGN_OR_RAISE(rows, arrow::ConcatenateRecordBatches(batches, pool));
+    ARROW_ASSIGN_OR_RAISE(rows, file::JoinRows(batches, pool));
   }
   if (distinct.in_order) return rows;
   if (rows->num_columns() == 0)

@@ -31,7 +31,8 @@ class BatchReader {
   virtual arrow::Result<std::unique_ptr<FetchedBatches>> Fetch(const Schema& projection, const ColumnOfField& columns,
                                                                uint64_t first_row, std::span<const uint64_t> ends) = 0;
   // Where batches of the rows [first_row, end) had best end, ascending: there ends a page whose bytes become the values
-  // of a column as they are; a batch that reaches over it is put together from copies.
+  // of a column as they are; a batch that reaches over it is put together from copies. Or a page whose dictionary has
+  // indices of 8 or 16 bits, which may not tell the items of two pages apart.
   virtual std::vector<uint64_t> PageEnds(const Schema& projection, const ColumnOfField& columns, uint64_t first_row,
                                          uint64_t end) = 0;
 };

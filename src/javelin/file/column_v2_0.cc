@@ -219,7 +219,9 @@ arrow::Result<std::vector<EncodedPage>> EncodePagesV20(const PhysicalColumn& col
 
 arrow::Status CheckNoNullStructs(const ArrayData& data, const std::vector<PhysicalColumn>& columns) {
   for (const PhysicalColumn& column : columns) {
-    if (column.kind != ColumnKind::kStruct && column.path.kind != LeafKind::kPackedStruct) continue;
+    // The place of a blob says itself that there is none.
+    const bool is_packed = column.path.kind == LeafKind::kPackedStruct && !IsBlobDescription(column.path.leaf);
+    if (column.kind != ColumnKind::kStruct && !is_packed) continue;
     const Node structs = FindNode(data, column.path);
     if (structs.data->GetNullCount() == 0) continue;
     for (const Slice& run : structs.runs) {

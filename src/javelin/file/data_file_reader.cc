@@ -88,6 +88,17 @@ class DataFileReaderImpl final : public DataFileReader, public BatchReader {
                                                           std::span<const uint64_t> rows) override;
 
  private:
+  // Whether the pages of such a column say in rows how long they are.
+  bool CountsRows(const ColumnLayers& layers) const {
+    return layers == kFlatColumn || (version() > FileVersion{2, 0} && PageRowsPerRow(layers) == 1);
+  }
+  // Whether much of a page becomes values as it is.
+  bool HandsOnMuch(uint32_t column, size_t page, const LeafColumn& leaf) {
+    const std::vector<ByteRange>& buffers = file_.container.columns[column].pages[page].buffers;
+    const auto reader = planner_.GetPage(column, page, leaf.shape, leaf.layers);
+    return reader.ok() && (*reader)->hands_on_bytes() && !buffers.empty() && buffers[0].length >= kLongBytes;
+  }
+
   // What is read together: batches, each of some rows of the file (ascending, disjoint).
   struct Wanted {
     Access access;
@@ -225,17 +236,19 @@ std::vector<uint64_t> DataFileReaderImpl::PageEnds(const Schema& projection, con
   std::vector<uint64_t> ends;
   for (const Field& field : projection.fields()) {
     const auto leaves = LeafColumnsOf(field);
-    if (!leaves.ok() || leaves->size() != 1 || leaves->front().layers != kFlatColumn) continue;
-    const auto found = columns.find(leaves->front().field->id);
-    if (found == columns.end() || found->second >= file_.container.columns.size()) continue;
-    const std::vector<PageMetadata>& pages = file_.container.columns[found->second].pages;
-    for (size_t page = 0; page < pages.size(); ++page) {
-      const uint64_t page_end = pages[page].first_row + pages[page].num_rows;
-      if (page_end <= first_row) continue;
-      if (page_end >= end) break;
-      const auto reader = planner_.GetPage(found->second, page, leaves->front().shape, leaves->front().layers);
-      const uint64_t bytes = pages[page].buffers.empty() ? 0 : pages[page].buffers[0].length;
-      if (reader.ok() && (*reader)->hands_on_bytes() && bytes >= kLongBytes) ends.push_back(page_end);
+    if (!leaves.ok()) continue;
+    for (const LeafColumn& leaf : *leaves) {
+      const bool narrow = HasNarrowIndices(*leaf.field->type) && CountsRows(leaf.layers);
+      if (!narrow && (leaves->size() != 1 || leaf.layers != kFlatColumn)) continue;
+      const auto found = columns.find(leaf.field->id);
+      if (found == columns.end() || found->second >= file_.container.columns.size()) continue;
+      const std::vector<PageMetadata>& pages = file_.container.columns[found->second].pages;
+      for (size_t page = 0; page < pages.size(); ++page) {
+        const uint64_t page_end = pages[page].first_row + pages[page].num_rows;
+        if (page_end <= first_row) continue;
+        if (page_end >= end) break;
+        if (narrow || HandsOnMuch(found->second, page, leaf)) ends.push_back(page_end);
+      }
     }
   }
   std::sort(ends.begin(), ends.end());

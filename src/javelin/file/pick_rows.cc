@@ -1,8 +1,12 @@
 #include "javelin/file/pick_rows.h"
 
+#include <algorithm>
+
 #include <arrow/api.h>
 #include <arrow/array/concatenate.h>
 #include <arrow/compute/api.h>
+
+#include "javelin/base/error.h"
 
 namespace javelin::file {
 
@@ -38,7 +42,50 @@ arrow::compute::ExecContext Context(arrow::MemoryPool* pool) {
   return context;
 }
 
+bool ShareNarrow(const arrow::ArrayData& left, const arrow::ArrayData& right) {
+  if (left.type->id() == arrow::Type::DICTIONARY) {
+    if (!HasNarrowIndices(*left.type) || left.dictionary == right.dictionary) return true;
+    return arrow::MakeArray(left.dictionary)->Equals(*arrow::MakeArray(right.dictionary));
+  }
+  for (size_t i = 0; i < left.child_data.size(); ++i) {
+    if (!ShareNarrow(*left.child_data[i], *right.child_data[i])) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+bool HasNarrowIndices(const arrow::DataType& type) {
+  if (type.id() != arrow::Type::DICTIONARY) return false;
+  const auto& dictionary = static_cast<const arrow::DictionaryType&>(type);
+  return static_cast<const arrow::FixedWidthType&>(*dictionary.index_type()).bit_width() <= 16;
+}
+
+bool ShareNarrowDictionaries(const arrow::RecordBatch& left, const arrow::RecordBatch& right) {
+  for (int i = 0; i < left.num_columns(); ++i) {
+    if (!ShareNarrow(*left.column_data(i), *right.column_data(i))) return false;
+  }
+  return true;
+}
+
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> JoinRows(const arrow::RecordBatchVector& batches,
+                                                            arrow::MemoryPool* pool) {
+  if (batches.size() == 1) return batches[0];
+  auto joined = arrow::ConcatenateRecordBatches(batches, pool);
+  if (joined.ok() || !joined.status().IsInvalid()) return joined;
+  for (int i = 0; i < batches[0]->num_columns(); ++i) {
+    const bool fits = std::all_of(batches.begin() + 1, batches.end(), [&](const auto& batch) {
+      return ShareNarrow(*batches[0]->column_data(i), *batch->column_data(i));
+    });
+    if (!fits)
+      return WithField(
+          InvalidInput("the dictionaries of column '{}' have more items than its indices, {}, tell apart; ask for "
+                       "fewer rows at once",
+                       batches[0]->column_name(i), batches[0]->column(i)->type()->ToString()),
+          "column", batches[0]->column_name(i));
+  }
+  return joined;
+}
 
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(const std::shared_ptr<arrow::RecordBatch>& batch,
                                                             const arrow::Array& indices, arrow::MemoryPool* pool) {

@@ -1,4 +1,4 @@
-// Rows of a batch by number or by mask.
+// Rows of a batch by number or by mask, and of several batches in one.
 #pragma once
 
 #include <memory>
@@ -18,5 +18,14 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(const std::shared_pt
 arrow::Result<std::shared_ptr<arrow::RecordBatch>> FilterRows(const std::shared_ptr<arrow::RecordBatch>& batch,
                                                               const arrow::BooleanArray& keep,
                                                               arrow::MemoryPool* pool = arrow::default_memory_pool());
+
+// All rows, one batch after the other; the batches have one schema, and there is one at least. InvalidInput naming the
+// column: its dictionaries have more items than its indices tell apart.
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> JoinRows(const arrow::RecordBatchVector& batches,
+                                                            arrow::MemoryPool* pool = arrow::default_memory_pool());
+// Of a type of dictionaries: whether its indices have 8 or 16 bits, which may not tell the items of two apart.
+bool HasNarrowIndices(const arrow::DataType& type);
+// Whether such dictionaries are the same in both.
+bool ShareNarrowDictionaries(const arrow::RecordBatch& left, const arrow::RecordBatch& right);
 
 }  // namespace javelin::file
