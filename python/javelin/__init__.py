@@ -7,6 +7,7 @@ lance`` runs existing code. What it does not cover is not there: AttributeError 
 from . import errors, mem_wal, schema
 from ._blobs import BlobFile
 from ._core import VERSION as __version__
+from ._merge_insert import MergeInsertBuilder
 from ._scan import LanceScanner
 from .covered import COVERED, OURS
 from .dataset import LanceDataset, dataset, write_dataset
@@ -24,6 +25,7 @@ __all__ = [
     "LanceFragment",
     "LanceScanner",
     "LsmScanner",
+    "MergeInsertBuilder",
     "Session",
     "ShardWriter",
     "Ticket",

@@ -1,16 +1,17 @@
-"""Changes of rows by condition."""
+"""Changes of rows by condition and by key."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Dict, Mapping, Optional
+from typing import Dict, Iterable, Mapping, Optional, Union
 
 from . import _arguments, _core
+from ._merge_insert import MergeInsertBuilder
 from ._table import Table
 
 
 class Rows(Table):
-    """The methods of a dataset that change the rows that a condition holds for."""
+    """The methods of a dataset that change rows."""
 
     def delete(
         self,
@@ -104,3 +105,19 @@ class Rows(Table):
             retry_timeout_ms=_arguments.milliseconds("retry_timeout", retry_timeout),
         )
         return {"num_rows_updated": rows}
+
+    def merge_insert(self, on: Optional[Union[str, Iterable[str]]] = None) -> MergeInsertBuilder:
+        """Merge rows into the table by key: update those that are there, insert others, delete what is not among them.
+
+        Parameters
+        ----------
+        on : str or iterable of str, optional
+            The columns whose values make rows match, all of them; the primary key of the table by default. A null matches nothing.
+
+        Returns
+        -------
+        MergeInsertBuilder
+            Says what to do with which rows, and does it: ``ds.merge_insert("id").when_matched_update_all()
+            .when_not_matched_insert_all().execute(rows)``.
+        """
+        return MergeInsertBuilder(self, on)

@@ -8,6 +8,7 @@
 #include "src/dataset.h"
 #include "src/errors.h"
 #include "src/mem_wal.h"
+#include "src/merge_insert.h"
 #include "src/rows.h"
 #include "src/scanner.h"
 #include "src/wake_queue.h"
@@ -23,6 +24,7 @@ NB_MODULE(_javelin_core, module) {
   python::RegisterBlobs(module);
   python::RegisterDataset(module);
   python::RegisterScanner(module);
+  python::RegisterMergeInsert(module);
   python::RegisterRows(module);
   python::RegisterMemWal(module);
   python::RegisterWakeQueue(module);

@@ -15,6 +15,7 @@ CLASSES = {
     "LanceFragment": javelin.LanceFragment,
     "BlobFile": javelin.BlobFile,
     "LanceScanner": javelin.LanceScanner,
+    "MergeInsertBuilder": javelin.MergeInsertBuilder,
     "FreshView": javelin.FreshView,
     "mem_wal.ShardWriter": javelin.mem_wal.ShardWriter,
     "mem_wal.LsmScanner": javelin.mem_wal.LsmScanner,

@@ -57,7 +57,7 @@ arrow::Status OtherType(const file::Field& given, const file::Field& table) {
 
 }  // namespace
 
-arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const file::Schema& table) {
+arrow::Result<file::Schema> ColumnsGiven(const arrow::Schema& given, const file::Schema& table) {
   ARROW_ASSIGN_OR_RAISE(const file::Schema incoming, file::Schema::FromArrow(given));
   for (const file::Field& field : incoming.fields()) {
     const file::Field* known = table.FindByName(field.name);
@@ -68,13 +68,23 @@ arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const fi
   }
   std::vector<file::Field> columns;
   for (const file::Field& field : table.fields()) {
-    if (incoming.FindByName(field.name) != nullptr) {
-      columns.push_back(field);
-    } else if (!field.nullable) {
-      return InvalidInput("column '{}' is missing and must not be null; give every row a value", field.name);
-    }
+    if (incoming.FindByName(field.name) != nullptr) columns.push_back(field);
   }
   return file::Schema(std::move(columns), table.metadata());
+}
+
+arrow::Status CheckNoneMissing(const file::Schema& columns, const file::Schema& table) {
+  for (const file::Field& field : table.fields()) {
+    if (!field.nullable && columns.FindByName(field.name) == nullptr)
+      return InvalidInput("column '{}' is missing and must not be null; give every row a value", field.name);
+  }
+  return arrow::Status::OK();
+}
+
+arrow::Result<file::Schema> ColumnsOfAppend(const arrow::Schema& given, const file::Schema& table) {
+  ARROW_ASSIGN_OR_RAISE(file::Schema columns, ColumnsGiven(given, table));
+  ARROW_RETURN_NOT_OK(CheckNoneMissing(columns, table));
+  return columns;
 }
 
 arrow::Result<IncomingRows> IncomingRows::Make(const arrow::Schema& given, const file::Schema& target) {

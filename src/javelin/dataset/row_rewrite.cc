@@ -9,6 +9,11 @@
 
 namespace javelin::internal {
 
+void AddFieldIds(const file::Field& field, std::vector<FieldId>& ids) {
+  ids.push_back(field.id);
+  for (const file::Field& child : field.children) AddFieldIds(child, ids);
+}
+
 RowRewrite::~RowRewrite() {
   if (keeps_files_ || table_->session->runtime().Unwinding()) return;
   if (data_) data_->Discard();

@@ -19,6 +19,9 @@
 
 namespace javelin::internal {
 
+// The ids of a field and of all below it.
+void AddFieldIds(const file::Field& field, std::vector<FieldId>& ids);
+
 class RowRewrite {
  public:
   RowRewrite(std::shared_ptr<const DatasetState> table, const WriteOptions& options)

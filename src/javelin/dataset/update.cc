@@ -176,18 +176,13 @@ class NewVersions final : public arrow::RecordBatchReader {
   GrowingMemory memory_;                   // for them
 };
 
-void AddIds(const file::Field& field, std::vector<FieldId>& ids) {
-  ids.push_back(field.id);
-  for (const file::Field& child : field.children) AddIds(child, ids);
-}
-
 arrow::Result<UpdatedRows> UpdateOnce(const Dataset& dataset, const std::vector<ComputedColumn>& set,
                                       const std::optional<std::string>& where, const WriteOptions& options) {
   const auto table = DatasetState::Of(dataset);
   RowRewrite rewrite(table, options);
   ARROW_RETURN_NOT_OK(rewrite.Check());
   ARROW_ASSIGN_OR_RAISE(std::vector<Assignment> assignments, Bind(*table, set));
-  for (const Assignment& assignment : assignments) AddIds(*assignment.field, rewrite.update().changed_fields);
+  for (const Assignment& assignment : assignments) AddFieldIds(*assignment.field, rewrite.update().changed_fields);
   ARROW_ASSIGN_OR_RAISE(const auto rows, NewVersions::Make(dataset, std::move(assignments), where));
   ARROW_RETURN_NOT_OK(rewrite.CheckNewRows(*rows->schema()));
   ARROW_RETURN_NOT_OK(rewrite.WriteRows(*rows));
