@@ -41,7 +41,7 @@ def committed(place):
         value = getattr(operation, name)
         said[name] = sorted(value) if isinstance(value, list) else value
     for name in ("updated_fragments", "new_fragments"):
-        said[name] = [(f.id, f.physical_rows, f.num_deletions) for f in getattr(operation, name)]
+        said[name] = sorted((f.id, f.physical_rows, f.num_deletions) for f in getattr(operation, name))
     return said
 """
 
@@ -178,7 +178,7 @@ def test_random_merges_in_turn(peer, tmp_path, stable):
         matched = generator.choice([None, "update", "update if", "delete"])
         calls = {None: [], "update": [UPDATE], "update if": [update_if("source.k % 3 = 0 or target.v < 'o'")], "delete": [DELETE]}[matched]
         inserts, rest = generator.random() < 0.6, generator.random() < 0.2
-        if len(names) == 2 and matched == "delete":
+        if matched == "delete" or (matched is None and not inserts):
             names = ["k", "v", "w"]
         calls = calls + [INSERT] * inserts + [rest_if("k % 7 = 3")] * (rest and matched != "delete")
         rest = rest and matched != "delete"  # the peer does not do both
@@ -265,7 +265,7 @@ def test_arguments(tmp_path):
             getattr(builder, name)(value)
     with pytest.raises(errors.NotSupported):
         builder.write_mode("rewrite_columns")
-    with pytest.raises(errors.NotSupported):
+    with pytest.raises((errors.InvalidInput, errors.NotSupported)):
         builder.when_not_matched_insert_all().data_storage_version("7.3").execute(rows([5]))
     with pytest.raises(errors.InvalidInput):  # the builder changes nothing
         dataset.merge_insert("k").execute(rows([1]))
