@@ -29,5 +29,6 @@ class Table:
         return made
 
     def _with(self, core: Any) -> "Self":
-        """The same table at another version."""
-        return self._make(core, self._uri, self._storage_options, self._session)
+        """The same table at another version, perhaps on another branch."""
+        uri = self._uri if core.uri == self._core.uri else core.uri
+        return self._make(core, uri, self._storage_options, self._session)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Union
 
 import pyarrow as pa
 
-from . import _arguments, _core, errors
+from . import _arguments, _core, _references, _versions, errors
 from . import session as _session
 from ._blobs import Blobs
 from ._data import Source
+from ._delta import Deltas
 from ._mem_wal_doors import MemWal
+from ._metadata import Metadata
 from ._reading import Reading
+from ._references import Reference
 from ._rows import Rows
 from ._scan import ColumnOrdering  # noqa: F401  (where the released package has it)
 from ._versions import Versions
@@ -24,7 +28,9 @@ StorageOptions = Mapping[str, str]
 
 def dataset(
     uri: Union[str, Path],
-    version: Optional[int] = None,
+    version: Optional[Reference] = None,
+    asof: Optional[Union[datetime, str]] = None,
+    *,
     storage_options: Optional[StorageOptions] = None,
     session: Optional[Session] = None,
 ) -> "LanceDataset":
@@ -34,8 +40,12 @@ def dataset(
     ----------
     uri : str or Path
         A path, ``file://...`` or ``memory://...``.
-    version : int, optional
-        The version to open; the latest by default.
+    version : int, str or tuple, optional
+        The version to open; the latest by default. A number, the name of a tag, or (branch, version), in which None or ``"main"``
+        is the table's own branch, and None for the version the newest there.
+    asof : datetime or str, optional
+        Open the newest version from before this moment (a str as in ``"2026-01-31 23:59:59"``); local time if it says no zone.
+        With a `version` it is ignored.
     storage_options : dict of str to str, optional
         Options of the store. An unknown one is refused.
     session : Session, optional
@@ -44,13 +54,18 @@ def dataset(
     Raises
     ------
     javelin.errors.NotFound
-        There is no such table or version.
+        There is no such table, version, tag or branch, or none from before `asof`.
     javelin.errors.NotSupported
         The table uses a feature that this library does not know, or the scheme of `uri` has no store.
     javelin.errors.Corruption
         Its manifest does not decode.
     """
-    return LanceDataset(uri, version, storage_options=storage_options, session=session)
+    if version is not None or asof is None:
+        return LanceDataset(uri, version, storage_options=storage_options, session=session)
+    location, shared = _arguments.location(uri), _session.of(session)
+    options = _arguments.string_map("storage_options", storage_options)
+    core = shared._core.open_as_of(location, _versions.nanoseconds("asof", asof) - 1, options)
+    return LanceDataset._make(core, location, options, shared)
 
 
 def write_dataset(
@@ -129,6 +144,8 @@ class LanceDataset(
     Rows,
     Blobs,
     Versions,
+    Deltas,
+    Metadata,
     MemWal,
 ):
     """One version of a table. Safe to use from several threads.
@@ -140,7 +157,7 @@ class LanceDataset(
     def __init__(
         self,
         uri: Union[str, Path],
-        version: Optional[int] = None,
+        version: Optional[Reference] = None,
         *,
         storage_options: Optional[StorageOptions] = None,
         session: Optional[Session] = None,
@@ -148,8 +165,13 @@ class LanceDataset(
         self._uri = _arguments.location(uri)
         self._storage_options = _arguments.string_map("storage_options", storage_options)
         self._session = _session.of(session)
-        number = _arguments.optional_whole_number("version", version)
-        self._core = self._session._core.open(self._uri, number, self._storage_options)
+        if version is None:
+            self._core = self._session._core.open(self._uri, None, self._storage_options)
+            return
+        place = _references.reference("version", version)
+        self._core = self._session._core.open_reference(self._uri, place, self._storage_options)
+        if not isinstance(place, int) and (self._core.branch is not None or "/tree/" in self._uri):
+            self._uri = self._core.uri  # a name may lead from one branch to another
 
     def __reduce__(self):
         # By location and version: the version may be cleaned up before it is loaded, and then raises NotFound.

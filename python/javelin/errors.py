@@ -56,7 +56,7 @@ class NotFound(JavelinError, ValueError, OSError):
     kind = "NotFound"
 
 
-class AlreadyExists(JavelinError, OSError):
+class AlreadyExists(JavelinError, ValueError, OSError):
     """A create met an existing object."""
 
     kind = "AlreadyExists"

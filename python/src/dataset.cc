@@ -131,7 +131,8 @@ void RegisterDataset(nb::module_& module) {
           nb::kw_only(), nb::arg("mode"), nb::arg("data_storage_version").none(), nb::arg("max_rows_per_file"),
           nb::arg("max_bytes_per_file"), nb::arg("enable_v2_manifest_paths"), nb::arg("storage_options"));
 
-  nb::class_<Handle<Session>>(module, "Session", "Threads, stores and caches that datasets share.")
+  nb::class_<Handle<Session>> session(module, "Session", "Threads, stores and caches that datasets share.");
+  session
       .def(
           "__init__",
           [](Handle<Session>* self, int64_t memory_limit_bytes) {
@@ -146,6 +147,7 @@ void RegisterDataset(nb::module_& module) {
                    [](const Handle<Session>& self) { return self.object()->resources().memory->used(); })
       .def("open", &Open, nb::arg("uri"), nb::arg("version").none(), nb::arg("storage_options"))
       .def("write", &Write, nb::arg("uri"), nb::arg("data"), nb::arg("options"));
+  DefineOpenings(session);
 
   nb::class_<Handle<Dataset>> dataset(module, "Dataset", "One version of a table.");
   DefineScan(dataset);
@@ -162,6 +164,9 @@ void RegisterDataset(nb::module_& module) {
       .def("take", &Take, nb::arg("rows"), nb::arg("columns").none(), "`rows`: memory of uint64 (buffer protocol).");
   DefineBlobs(dataset);
   DefineVersions(dataset);
+  DefineReferences(dataset);
+  DefineMetadata(dataset);
+  DefineDelta(dataset);
 }
 
 }  // namespace javelin::python

@@ -1,5 +1,10 @@
 #include "src/versions.h"
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "javelin/memwal/restore.h"
 #include "javelin/table/manifest.h"
 #include "javelin/table/versions.h"
 
@@ -19,18 +24,39 @@ nb::dict ToDict(const table::ManifestSummary& summary) {
   return dict;
 }
 
+nb::tuple ToTuple(TableVersion version, int64_t timestamp_ns, const table::ManifestSummary& summary) {
+  return nb::make_tuple(version.value(), timestamp_ns, ToDict(summary));
+}
+
 nb::list Versions(const Handle<Dataset>& self) {
   const Dataset& dataset = *self;
   nb::list versions;
-  for (const auto& info : Unwrap(WithoutGil([&] { return dataset.Versions(); }))) {
-    versions.append(nb::make_tuple(info.version.value(), info.timestamp_ns, ToDict(info.summary)));
-  }
+  for (const auto& info : Unwrap(WithoutGil([&] { return dataset.Versions(); })))
+    versions.append(ToTuple(info.version, info.timestamp_ns, info.summary));
   return versions;
 }
 
-Handle<Dataset> Checkout(const Handle<Dataset>& self, uint64_t version) {
+nb::tuple ThisVersion(const Handle<Dataset>& self) {
+  const table::Manifest& manifest = self.object()->manifest();
+  return ToTuple(manifest.version, manifest.timestamp_ns, table::Summarize(manifest));
+}
+
+std::vector<uint64_t> VersionNumbers(const Handle<Dataset>& self) {
   const Dataset& dataset = *self;
-  return Handle<Dataset>(self.session(), Unwrap(WithoutGil([&] { return dataset.Checkout(TableVersion(version)); })));
+  std::vector<uint64_t> numbers;
+  for (const auto& name : Unwrap(WithoutGil([&] { return table::ListVersions(dataset.location()); })))
+    numbers.push_back(name.version.value());
+  return numbers;
+}
+
+uint64_t LatestNumber(const Handle<Dataset>& self) {
+  const Dataset& dataset = *self;
+  return Unwrap(WithoutGil([&] { return table::FindLatestVersion(dataset.location()); })).version.value();
+}
+
+Handle<Dataset> Restore(const Handle<Dataset>& self, bool force) {
+  const Dataset& dataset = *self;
+  return Handle<Dataset>(self.session(), Unwrap(WithoutGil([&] { return memwal::Restore(dataset, force); })));
 }
 
 Handle<Dataset> Latest(const Handle<Dataset>& self) {
@@ -48,8 +74,12 @@ void DefineVersions(nb::class_<Handle<Dataset>>& dataset) {
   dataset.def_prop_ro("version", [](const Handle<Dataset>& self) { return self.object()->version().value(); })
       .def("versions", &Versions,
            "Version, time of its commit in nanoseconds since the Unix epoch, what it holds (a dict of numbers).")
+      .def_prop_ro("branch", [](const Handle<Dataset>& self) { return self.object()->manifest().branch; })
       .def_prop_ro("is_pinned", [](const Handle<Dataset>& self) { return self.object()->is_pinned(); })
-      .def("checkout", &Checkout, nb::arg("version"))
+      .def("this_version", &ThisVersion, "The same of this version alone.")
+      .def("version_numbers", &VersionNumbers)
+      .def("latest_number", &LatestNumber)
+      .def("restore", &Restore, nb::arg("force"))
       .def("unpinned", &Unpinned, "The same version, as if it had been the newest when it was opened.")
       .def("latest", &Latest);
 }

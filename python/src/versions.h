@@ -1,4 +1,5 @@
-// Versions of a table.
+// Versions of a table: their numbers (versions.cc), names for them (references.cc), and what a version says about
+// itself (metadata.cc).
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,5 +10,10 @@
 namespace javelin::python {
 
 void DefineVersions(nb::class_<Handle<Dataset>>& dataset);
+void DefineReferences(nb::class_<Handle<Dataset>>& dataset);
+void DefineMetadata(nb::class_<Handle<Dataset>>& dataset);
+void DefineDelta(nb::class_<Handle<Dataset>>& dataset);
+// What opens a table at something other than a number.
+void DefineOpenings(nb::class_<Handle<Session>>& session);
 
 }  // namespace javelin::python

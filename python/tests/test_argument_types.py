@@ -15,6 +15,8 @@ NO_INT = ("1", True, 1.5, [1])
 NO_FLAG = (1, 0, "no", [])
 NO_TEXT = (1, True, b"id", ["id"])
 NO_NUMBER = ("1", True, [1], 1j)
+NO_REFERENCE = (True, 1.5, ["main", 1], (1, 1), ("main", "1"), ("main",), b"tag")
+NO_TEXTS = (5, ["a"], {"a": 1}, {1: "a"})
 NO_NAMES = ("id", 1, True, [1], {"id": 1})
 
 WRITER = {
@@ -80,7 +82,15 @@ CALLS = {
     },
     "seal_shard": {"shard_id": NO_TEXT},
     "unseal_shard": {"shard_id": NO_TEXT},
-    "checkout_version": {"version": NO_INT},
+    "checkout_version": {"version": NO_REFERENCE},
+    "restore": {"force": NO_FLAG},
+    "update_config": {"values": NO_TEXTS, "replace": NO_FLAG},
+    "update_metadata": {"values": NO_TEXTS, "replace": NO_FLAG},
+    "update_schema_metadata": {"values": NO_TEXTS, "replace": NO_FLAG},
+    "update_field_metadata": {"field_updates": (5, {1: {}}, {"id": 5}, {"id": {"a": 1}}), "replace": NO_FLAG},
+    "delete_config_keys": {"keys": NO_NAMES},
+    "delta": {"compared_against": NO_INT, "begin_version": NO_INT, "end_version": NO_INT},
+    "create_branch": {"branch": NO_TEXT, "reference": NO_REFERENCE},
 }
 #: Other arguments that a call cannot do without.
 NEEDED = {
@@ -88,6 +98,11 @@ NEEDED = {
     "sample": {"num_rows": 1},
     "delete": {"predicate": "id = 1"},
     "update": {"updates": {"text": "'a'"}},
+    "update_config": {"values": {"key": "value"}},
+    "update_metadata": {"values": {"key": "value"}},
+    "update_schema_metadata": {"values": {"key": "value"}},
+    "update_field_metadata": {"field_updates": {"text": {"key": "value"}}},
+    "create_branch": {"branch": "branch"},
 }
 CASES = [(call, argument, value) for call, wrong in CALLS.items() for argument in wrong for value in wrong[argument]]
 

@@ -7,6 +7,7 @@
 #include <arrow/util/key_value_metadata.h>
 
 #include "javelin/base/error.h"
+#include "javelin/base/nearest_name.h"
 #include "javelin/file/logical_type_internal.h"
 #include "javelin/file/schema_internal.h"
 
@@ -152,26 +153,11 @@ void VisitFields(const std::vector<Field>& fields, const Visit& visit) {
   }
 }
 
-size_t EditDistance(std::string_view left, std::string_view right) {
-  std::vector<size_t> row(right.size() + 1);
-  for (size_t j = 0; j <= right.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= left.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= right.size(); ++j) {
-      size_t replaced = diagonal + (left[i - 1] != right[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[right.size()];
-}
-
 arrow::Status UnknownColumn(const std::vector<Field>& fields, const std::string& name) {
   const Field* nearest = nullptr;
   size_t best = std::string::npos;
   for (const Field& field : fields) {
-    size_t distance = EditDistance(field.name, name);
+    size_t distance = NameDistance(field.name, name);
     if (distance < best) {
       best = distance;
       nearest = &field;

@@ -3,6 +3,7 @@
 #include "javelin/base/error.h"
 #include "javelin/table/commit.h"
 #include "javelin/table/references_internal.h"
+#include "javelin/table/tags.h"
 #include "javelin/table/version_lookup.h"
 
 namespace javelin::table {
@@ -61,7 +62,10 @@ BufferPtr Encode(const Branch& branch) {
 }
 
 arrow::Status NoSuchBranch(const StoreLocation& root, std::string_view name) {
-  return MakeError(ErrorKind::kNotFound, fmt::format("table '{}' has no branch '{}'", root.uri, name),
+  ARROW_ASSIGN_OR_RAISE(std::vector<std::string> names, ListReferenceNames(root, kFolder));
+  for (std::string& other : names) other = FromFileName(std::move(other));
+  return MakeError(ErrorKind::kNotFound,
+                   fmt::format("table '{}' has no branch '{}'{}", root.uri, name, DidYouMean(name, names)),
                    {{"branch", std::string(name)}});
 }
 
@@ -149,6 +153,14 @@ arrow::Result<LoadedManifest> CreateBranch(const Resources& resources, const Sto
   return created;
 }
 
+arrow::Result<Branch> ReplaceBranchMetadata(const StoreLocation& root, std::string_view name,
+                                            std::map<std::string, std::string> metadata) {
+  ARROW_ASSIGN_OR_RAISE(Branch branch, LoadBranch(root, name));
+  branch.metadata = std::move(metadata);
+  ARROW_RETURN_NOT_OK(root.store->Put(ReferenceKey(root, kFolder, ToFileName(name)), Encode(branch)));
+  return branch;
+}
+
 arrow::Status DeleteBranch(const StoreLocation& root, std::string_view name) {
   ARROW_RETURN_NOT_OK(CheckBranchName(name));
   ARROW_ASSIGN_OR_RAISE(const auto branches, ListBranches(root));
@@ -157,6 +169,12 @@ arrow::Status DeleteBranch(const StoreLocation& root, std::string_view name) {
       return InvalidInput("branch '{}' started from '{}' and needs its files; delete it first", other, name);
     if (other.starts_with(fmt::format("{}/", name)))
       return InvalidInput("branch '{}' lies below '{}'; delete it first", other, name);
+  }
+  ARROW_ASSIGN_OR_RAISE(const auto tags, ListTags(root));
+  for (const auto& [tag, named] : tags) {
+    if (named.branch == name)
+      return InvalidInput("tag '{}' names version {} of branch '{}'; delete or move it first", tag, named.version,
+                          name);
   }
   const std::string folder = fmt::format("{}/", BranchLocation(root, name).root);
   ARROW_ASSIGN_OR_RAISE(const ListPage files, ListAll(*root.store, {.prefix = folder}));

@@ -33,7 +33,7 @@ StoreLocation BranchLocation(const StoreLocation& root, std::string_view name);
 
 // All functions block. Errors beside those named: of the store, and Corruption of a file.
 arrow::Result<std::map<std::string, Branch>> ListBranches(const StoreLocation& root);
-// NotFound: no such branch.
+// NotFound: no such branch (names the nearest).
 arrow::Result<Branch> LoadBranch(const StoreLocation& root, std::string_view name);
 // Starts a branch at `source`, a version of main or of the branch `source_branch`, and returns its first version.
 // `source_path` is what other programs open that table by. InvalidInput: the name; AlreadyExists: the branch, or files
@@ -42,8 +42,11 @@ arrow::Result<LoadedManifest> CreateBranch(const Resources& resources, const Sto
                                            const LoadedManifest& source,
                                            const std::optional<std::string>& source_branch,
                                            const std::string& source_path);
+// All of its metadata anew. NotFound: no such branch.
+arrow::Result<Branch> ReplaceBranchMetadata(const StoreLocation& root, std::string_view name,
+                                            std::map<std::string, std::string> metadata);
 // Removes it with all its files, also what is left of one that was not created or deleted in full. NotFound: there is
-// neither. InvalidInput: another branch started from it.
+// neither. InvalidInput: another branch started from it, or tags name versions of it.
 arrow::Status DeleteBranch(const StoreLocation& root, std::string_view name);
 
 }  // namespace javelin::table

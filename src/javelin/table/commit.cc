@@ -79,6 +79,7 @@ class Committer {
     if (committed_) return arrow::Status::OK();
     ARROW_RETURN_NOT_OK(runtime_.SyncPoint("commit.at_head"));
     if (head_) ARROW_RETURN_NOT_OK(CheckWritable(*head_->manifest));
+    if (head_ && options_.may_follow) ARROW_RETURN_NOT_OK(options_.may_follow(*head_->manifest));
     if (read_ != nullptr)
       ARROW_RETURN_NOT_OK(RebaseMasks(transaction_, *read_->manifest, *head_->manifest, masks_, merged_));
     const ApplyContext context{.head = head_ ? head_->manifest.get() : nullptr,

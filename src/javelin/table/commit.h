@@ -1,6 +1,7 @@
 // Makes the next version of a table: conflict check, rebase, put-if-absent, retry (docs/format.md, "Tables: commits").
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include <arrow/result.h>
@@ -16,6 +17,8 @@ struct CommitOptions {
   int max_retries = 20;  // lost races; 0 with Overwrite also refuses any version committed since
   NamingScheme scheme_of_new_table = NamingScheme::kV2;
   bool row_ids_of_new_table = false;  // stable row ids, for good
+  // Asked before every attempt whether the change may follow this version, the newest; what it answers ends the commit.
+  std::function<arrow::Status(const Manifest& head)> may_follow{};
 };
 
 // A Delete or Update that says which rows it affects is merged with rows that others masked meanwhile in the same

@@ -1,6 +1,7 @@
 #include <chrono>
 
 #include "javelin/base/error.h"
+#include "javelin/base/nearest_name.h"
 #include "javelin/table/references_internal.h"
 #include "javelin/table/versions.h"
 
@@ -18,22 +19,34 @@ std::string ReferenceKey(const StoreLocation& root, std::string_view folder, std
   return fmt::format("{}{}{}", FolderKey(root, folder), name, kSuffix);
 }
 
-arrow::Result<References> LoadReferences(const StoreLocation& root, std::string_view folder) {
+arrow::Result<std::vector<std::string>> ListReferenceNames(const StoreLocation& root, std::string_view folder) {
   const std::string prefix = FolderKey(root, folder);
   ARROW_ASSIGN_OR_RAISE(const ListPage page, ListAll(*root.store, {.prefix = prefix, .recursive = false}));
-  std::vector<std::string> keys;
+  std::vector<std::string> names;
   for (const ObjectInfo& object : page.objects) {
-    if (object.key.ends_with(kSuffix)) keys.push_back(object.key);
+    if (!object.key.ends_with(kSuffix)) continue;
+    names.push_back(object.key.substr(prefix.size(), object.key.size() - prefix.size() - kSuffix.size()));
   }
+  return names;
+}
+
+arrow::Result<References> LoadReferences(const StoreLocation& root, std::string_view folder) {
+  ARROW_ASSIGN_OR_RAISE(const std::vector<std::string> names, ListReferenceNames(root, folder));
+  std::vector<std::string> keys;
+  for (const std::string& name : names) keys.push_back(ReferenceKey(root, folder, name));
   References references;
   const auto files = root.store->GetMany(keys);
-  for (size_t i = 0; i < keys.size(); ++i) {
+  for (size_t i = 0; i < names.size(); ++i) {
     if (HasKind(files[i].status(), ErrorKind::kNotFound)) continue;  // deleted meanwhile
     ARROW_RETURN_NOT_OK(files[i].status());
-    const size_t length = keys[i].size() - prefix.size() - kSuffix.size();
-    references[keys[i].substr(prefix.size(), length)] = (*files[i])->ToString();
+    references[names[i]] = (*files[i])->ToString();
   }
   return references;
+}
+
+std::string DidYouMean(std::string_view name, const std::vector<std::string>& names) {
+  const std::string nearest = NearestName(name, names);
+  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
 }
 
 arrow::Result<std::string> LoadReference(const StoreLocation& root, std::string_view folder, std::string_view name) {

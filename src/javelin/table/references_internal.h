@@ -16,6 +16,10 @@ using References = std::map<std::string, std::string>;  // by the file's name wi
 
 // All files of a folder below `_refs/`; one LIST and a GET each.
 arrow::Result<References> LoadReferences(const StoreLocation& root, std::string_view folder);
+// The names alone; one LIST.
+arrow::Result<std::vector<std::string>> ListReferenceNames(const StoreLocation& root, std::string_view folder);
+// For the end of an error: "; did you mean 'x'?", or nothing if none of the names is near.
+std::string DidYouMean(std::string_view name, const std::vector<std::string>& names);
 // NotFound: there is none.
 arrow::Result<std::string> LoadReference(const StoreLocation& root, std::string_view folder, std::string_view name);
 std::string ReferenceKey(const StoreLocation& root, std::string_view folder, std::string_view name);

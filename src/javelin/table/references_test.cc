@@ -67,6 +67,33 @@ TEST_P(References, TagsOfVersionsThatAreNotThere) {
   EXPECT_THAT(tags, IsEmpty());
 }
 
+TEST_P(References, MetadataOfTagsAndBranches) {
+  ASSERT_OK_AND_ASSIGN(Tag tag, CreateTag(Clock(), Root(), "v-1", TableVersion(1)));
+  ASSERT_OK(MakeBranch("b/c", head_).status());
+  ASSERT_OK_AND_ASSIGN(Branch branch, LoadBranch(Root(), "b/c"));
+  for (const std::map<std::string, std::string>& metadata :
+       {std::map<std::string, std::string>{{"a", "1"}, {"b", "2"}}, {{"c", "3"}}, {}}) {
+    tag.metadata = branch.metadata = metadata;
+    ASSERT_OK(ReplaceTagMetadata(Root(), "v-1", metadata).status());
+    ASSERT_OK(ReplaceBranchMetadata(Root(), "b/c", metadata).status());
+    ASSERT_OK_AND_ASSIGN(const Tag stored_tag, LoadTag(Root(), "v-1"));
+    EXPECT_EQ(stored_tag, tag) << "times stay";
+    ASSERT_OK_AND_ASSIGN(const Branch stored_branch, LoadBranch(Root(), "b/c"));
+    EXPECT_EQ(stored_branch, branch);
+  }
+  ExpectError(ReplaceTagMetadata(Root(), "v-2", {}).status(), ErrorKind::kNotFound, "did you mean 'v-1'?");
+  ExpectError(ReplaceBranchMetadata(Root(), "b/d", {}).status(), ErrorKind::kNotFound, "did you mean 'b/c'?");
+}
+
+TEST_P(References, ABranchIsKeptForItsTags) {
+  ASSERT_OK(MakeBranch("a", head_).status());
+  ASSERT_OK(CreateTag(Clock(), Root(), "t", TableVersion(2), "a").status());
+  ASSERT_OK(CreateTag(Clock(), Root(), "u", TableVersion(2)).status());
+  ExpectError(DeleteBranch(Root(), "a"), ErrorKind::kInvalidInput, "tag 't' names version 2 of branch 'a'");
+  ASSERT_OK(DeleteTag(Root(), "t"));
+  ASSERT_OK(DeleteBranch(Root(), "a"));
+}
+
 TEST_P(References, NamesOfTags) {
   for (const char* name : {"a", "v1.0", "A_b-c", "a.lock.b"}) EXPECT_TRUE(CheckTagName(name).ok()) << name;
   for (const char* name : {"", ".a", "a.", "a..b", "a/b", "a b", "a.lock", "ä", "../a"}) {

@@ -39,8 +39,14 @@ BufferPtr Encode(const Tag& tag) {
 }
 
 arrow::Status NoSuchTag(const StoreLocation& root, std::string_view name) {
-  return MakeError(ErrorKind::kNotFound, fmt::format("table '{}' has no tag '{}'", root.uri, name),
+  ARROW_ASSIGN_OR_RAISE(const std::vector<std::string> names, ListReferenceNames(root, kFolder));
+  return MakeError(ErrorKind::kNotFound,
+                   fmt::format("table '{}' has no tag '{}'{}", root.uri, name, DidYouMean(name, names)),
                    {{"tag", std::string(name)}});
+}
+
+arrow::Status Write(const StoreLocation& root, std::string_view name, const Tag& tag) {
+  return root.store->Put(ReferenceKey(root, kFolder, name), Encode(tag));
 }
 
 arrow::Status Point(const StoreLocation& root, TableVersion version, const std::optional<std::string>& branch,
@@ -98,7 +104,15 @@ arrow::Result<Tag> UpdateTag(Runtime& runtime, const StoreLocation& root, std::s
   ARROW_ASSIGN_OR_RAISE(Tag tag, LoadTag(root, name));
   ARROW_RETURN_NOT_OK(Point(root, version, branch, tag));
   tag.updated_at = ToRfc3339(runtime.WallTime().count());
-  ARROW_RETURN_NOT_OK(root.store->Put(ReferenceKey(root, kFolder, name), Encode(tag)));
+  ARROW_RETURN_NOT_OK(Write(root, name, tag));
+  return tag;
+}
+
+arrow::Result<Tag> ReplaceTagMetadata(const StoreLocation& root, std::string_view name,
+                                      std::map<std::string, std::string> metadata) {
+  ARROW_ASSIGN_OR_RAISE(Tag tag, LoadTag(root, name));
+  tag.metadata = std::move(metadata);
+  ARROW_RETURN_NOT_OK(Write(root, name, tag));
   return tag;
 }
 

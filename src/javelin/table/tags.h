@@ -28,7 +28,7 @@ arrow::Status CheckTagName(std::string_view name);
 
 // All functions block. Errors beside those named: of the store, and Corruption of a file.
 arrow::Result<std::map<std::string, Tag>> ListTags(const StoreLocation& root);
-// NotFound: no such tag.
+// NotFound: no such tag (names the nearest).
 arrow::Result<Tag> LoadTag(const StoreLocation& root, std::string_view name);
 // Names a version that exists. InvalidInput: the name; NotFound: the version; AlreadyExists: the tag.
 arrow::Result<Tag> CreateTag(Runtime& runtime, const StoreLocation& root, std::string_view name, TableVersion version,
@@ -36,6 +36,9 @@ arrow::Result<Tag> CreateTag(Runtime& runtime, const StoreLocation& root, std::s
 // Moves a tag to another version; the last one to do so wins. NotFound: the tag or the version.
 arrow::Result<Tag> UpdateTag(Runtime& runtime, const StoreLocation& root, std::string_view name, TableVersion version,
                              const std::optional<std::string>& branch = std::nullopt);
+// All of its metadata anew; the version stays, and so does the time of its last move. NotFound: no such tag.
+arrow::Result<Tag> ReplaceTagMetadata(const StoreLocation& root, std::string_view name,
+                                      std::map<std::string, std::string> metadata);
 // NotFound: no such tag.
 arrow::Status DeleteTag(const StoreLocation& root, std::string_view name);
 
