@@ -4,7 +4,7 @@ The package follows the released ``lance`` package name for name on what it cove
 lance`` runs existing code. What it does not cover is not there: AttributeError for a name, TypeError for an argument.
 """
 
-from . import errors, mem_wal, schema
+from . import errors, mem_wal, optimize, schema
 from ._blobs import BlobFile
 from ._core import VERSION as __version__
 from ._merge_insert import MergeInsertBuilder
@@ -33,6 +33,7 @@ __all__ = [
     "dataset",
     "errors",
     "mem_wal",
+    "optimize",
     "schema",
     "write_dataset",
 ]

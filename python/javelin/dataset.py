@@ -19,6 +19,7 @@ from ._reading import Reading
 from ._references import Reference
 from ._rows import Rows
 from ._scan import ColumnOrdering  # noqa: F401  (where the released package has it)
+from ._upkeep import Upkeep
 from ._versions import Versions
 from .schema import LanceSchema
 from .session import Session
@@ -146,6 +147,7 @@ class LanceDataset(
     Versions,
     Deltas,
     Metadata,
+    Upkeep,
     MemWal,
 ):
     """One version of a table. Safe to use from several threads.

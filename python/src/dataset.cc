@@ -7,6 +7,7 @@
 #include "javelin/table/manifest.h"
 #include "src/arrow_bridge.h"
 #include "src/blobs.h"
+#include "src/optimize.h"
 #include "src/scan_arguments.h"
 #include "src/uint64_memory.h"
 #include "src/versions.h"
@@ -149,6 +150,7 @@ void RegisterDataset(nb::module_& module) {
       .def("write", &Write, nb::arg("uri"), nb::arg("data"), nb::arg("options"));
   DefineOpenings(session);
 
+  RegisterOptimize(module);
   nb::class_<Handle<Dataset>> dataset(module, "Dataset", "One version of a table.");
   DefineScan(dataset);
   dataset.def_prop_ro("uri", [](const Handle<Dataset>& self) { return self.object()->uri(); })
@@ -167,6 +169,8 @@ void RegisterDataset(nb::module_& module) {
   DefineReferences(dataset);
   DefineMetadata(dataset);
   DefineDelta(dataset);
+  DefineOptimize(dataset);
+  DefineCleanup(dataset);
 }
 
 }  // namespace javelin::python

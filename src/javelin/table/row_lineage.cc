@@ -1,6 +1,7 @@
 #include "javelin/table/row_lineage.h"
 
 #include "javelin/base/error.h"
+#include "javelin/table/moved_rows.h"
 #include "javelin/table/row_lineage_internal.h"
 #include "javelin/table/wire_internal.h"
 
@@ -160,25 +161,39 @@ void SetArray(std::span<const uint64_t> values, wire::EncodedU64Array* array) {
   }
 }
 
-// Long runs of consecutive ids as ranges, else one array of all.
-void AppendIds(std::span<const uint64_t> ids, wire::RowIdSequence* sequence) {
-  constexpr size_t kRowsPerRange = 8;  // from here on a range takes less than an array of its numbers
-  std::vector<std::pair<uint64_t, uint64_t>> ranges;
-  for (uint64_t id : ids) {
-    if (!ranges.empty() && ranges.back().second == id) {
-      ++ranges.back().second;
-    } else {
-      ranges.emplace_back(id, id + 1);
+// Row ids as runs of consecutive numbers.
+class IdRanges {
+ public:
+  void Append(uint64_t first, uint64_t count) {
+    rows_ += count;
+    if (!ranges_.empty() && ranges_.back().second == first) {
+      ranges_.back().second += count;
+    } else if (count > 0) {
+      ranges_.emplace_back(first, first + count);
     }
   }
-  if (ranges.size() == 1 || ranges.size() * kRowsPerRange <= ids.size()) {
-    for (const auto& [start, end] : ranges) SetRange(start, end, sequence->add_segments());
-  } else if (!ids.empty()) {
+
+  // Long runs as ranges, else one array of all.
+  void Store(wire::RowIdSequence* sequence) const {
+    constexpr size_t kRowsPerRange = 8;  // from here on a range takes less than an array of its numbers
+    if (ranges_.size() == 1 || ranges_.size() * kRowsPerRange <= rows_) {
+      for (const auto& [start, end] : ranges_) SetRange(start, end, sequence->add_segments());
+      return;
+    }
+    std::vector<uint64_t> ids;
+    ids.reserve(rows_);
+    for (const auto& [start, end] : ranges_) {
+      for (uint64_t id = start; id < end; ++id) ids.push_back(id);
+    }
     const bool ascending = std::is_sorted(ids.begin(), ids.end());
     wire::U64Segment* segment = sequence->add_segments();
     SetArray(ids, ascending ? segment->mutable_sorted_array() : segment->mutable_array());
   }
-}
+
+ private:
+  std::vector<std::pair<uint64_t, uint64_t>> ranges_;
+  uint64_t rows_ = 0;
+};
 
 }  // namespace
 
@@ -280,20 +295,80 @@ std::string LineageOfNewRows(uint64_t first_row_id, uint64_t rows, TableVersion 
 }
 
 std::string LineageOfReplacedRows(std::span<const RowOrigin> rows) {
-  std::vector<uint64_t> ids;
+  IdRanges ids;
   wire::RowDatasetVersionSequence created;
   for (size_t first = 0; first < rows.size();) {
     size_t end = first;
     for (; end < rows.size() && rows[end].created_version == rows[first].created_version; ++end)
-      ids.push_back(rows[end].row_id);
+      ids.Append(rows[end].row_id, 1);
     AppendRun(end - first, rows[first].created_version, &created);
     first = end;
   }
   wire::RowIdSequence sequence;
-  AppendIds(ids, &sequence);
+  ids.Store(&sequence);
   wire::DataFragment lineage;
   lineage.set_inline_row_ids(Serialize(sequence));
   lineage.set_inline_created_at_versions(Serialize(created));
+  return Serialize(lineage);
+}
+
+namespace {
+
+// Runs of versions, neighbours of the same one as one.
+class VersionRuns {
+ public:
+  void Append(uint64_t rows, uint64_t version) {
+    if (version != version_) Flush();
+    version_ = version;
+    rows_ += rows;
+  }
+  std::string Finish() {
+    Flush();
+    return Serialize(sequence_);
+  }
+
+ private:
+  void Flush() { AppendRun(std::exchange(rows_, 0), version_, &sequence_); }
+
+  wire::RowDatasetVersionSequence sequence_;
+  uint64_t rows_ = 0, version_ = 0;
+};
+
+}  // namespace
+
+void MovedRows::Append(std::span<const uint64_t> row_ids, std::span<const uint64_t> created_versions,
+                       std::span<const uint64_t> updated_versions) {
+  for (size_t i = 0; i < row_ids.size(); ++i) {
+    const uint64_t end = runs_.empty() ? 0 : runs_.back().end;
+    if (end != 0 && runs_.back().row_id + runs_.back().rows == row_ids[i] &&
+        runs_.back().created == created_versions[i] && runs_.back().updated == updated_versions[i]) {
+      ++runs_.back().rows;
+      ++runs_.back().end;
+    } else {
+      runs_.push_back({end + 1, row_ids[i], 1, created_versions[i], updated_versions[i]});
+    }
+  }
+}
+
+std::string MovedRows::Lineage(uint64_t first, uint64_t rows) const {
+  IdRanges ids;
+  VersionRuns created, updated;
+  auto run =
+      std::upper_bound(runs_.begin(), runs_.end(), first, [](uint64_t row, const Run& r) { return row < r.end; });
+  for (uint64_t at = first; at < first + rows; ++run) {
+    const uint64_t skip = at - (run->end - run->rows);
+    const uint64_t taken = std::min(run->rows - skip, first + rows - at);
+    ids.Append(run->row_id + skip, taken);
+    created.Append(taken, run->created);
+    updated.Append(taken, run->updated);
+    at += taken;
+  }
+  wire::RowIdSequence sequence;
+  ids.Store(&sequence);
+  wire::DataFragment lineage;
+  lineage.set_inline_row_ids(Serialize(sequence));
+  lineage.set_inline_created_at_versions(created.Finish());
+  lineage.set_inline_last_updated_at_versions(updated.Finish());
   return Serialize(lineage);
 }
 
