@@ -86,7 +86,7 @@ def _checked(options: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
     return {name: check(name, given[name]) for name, check in _CHECKS.items() if name in given}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CompactionMetrics:
     """What a compaction did.
 

@@ -260,7 +260,7 @@ def test_configuration(history, uri):
     history.update_config({"a": "1"})
     with pytest.raises(errors.IncompatibleConflict):
         javelin.dataset(uri, 3).update_config({"a": "2"})
-    stale = javelin.dataset(uri, 3)
+    stale = javelin.dataset(uri, history.version - 1)
     assert stale.update_config({"z": "2"}) == {"a": "1", "z": "2"}
 
 

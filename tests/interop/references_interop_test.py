@@ -190,7 +190,7 @@ CHANGES = [
     ("update_config", ({"a": "1", "b": "2"},), {}),
     ("update_config", ({"a": None, "c": "3"},), {}),
     ("update_config", ({},), {}),
-    ("update_config", ({"d": "4", "c": None},), {"replace": True}),
+    ("update_config", ({"c": None, "d": "4"},), {"replace": True}),
     ("delete_config_keys", (["d", "none"],), {}),
     ("update_metadata", ({"t": "1"},), {}),
     ("update_schema_metadata", ({"s": "1"},), {}),

@@ -29,27 +29,17 @@ arrow::Result<FieldId> FindPath(const file::Schema& schema, const std::string& p
                       nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest));
 }
 
-// Where a map is replaced, a key without a value means nothing, and is not stored.
-table::MapUpdate Stored(table::MapUpdate update) {
-  if (update.replaces) std::erase_if(update.entries, [](const auto& entry) { return !entry.second.has_value(); });
-  return update;
-}
-
-std::optional<table::MapUpdate> Stored(const std::optional<table::MapUpdate>& update) {
-  return update ? std::optional(Stored(*update)) : std::nullopt;
-}
-
 }  // namespace
 
 arrow::Result<std::shared_ptr<Dataset>> ChangeMetadata(const Dataset& dataset, const MetadataChange& change) {
   ARROW_RETURN_NOT_OK(dataset.session()->runtime().CheckProcess());
   table::UpdateConfig update;
-  update.config = Stored(change.config);
-  update.table_metadata = Stored(change.table_metadata);
-  update.schema_metadata = Stored(change.schema_metadata);
+  update.config = change.config;
+  update.table_metadata = change.table_metadata;
+  update.schema_metadata = change.schema_metadata;
   for (const auto& [path, field] : change.field_metadata) {
     ARROW_ASSIGN_OR_RAISE(const FieldId id, FindPath(dataset.schema(), path));
-    update.field_metadata[id] = Stored(field);
+    update.field_metadata[id] = field;
   }
   table::Transaction transaction;
   transaction.operation = std::move(update);

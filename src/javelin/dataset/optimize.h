@@ -74,8 +74,7 @@ struct OptimizeResult {
 // tasks: there is nothing to do.
 //
 // InvalidInput: an option, or one of the table's config. NotSupported: an option; files of the version asked for cannot
-// hold the columns; blobs inside structs or lists; rows would move that an index of the table refers to: by address, or
-// by stable row id in an index of a kind that is not known to hold nothing else.
+// hold the columns; blobs inside structs or lists; rows would move that an index of the table covers.
 arrow::Result<OptimizePlan> PlanOptimize(const Dataset& dataset, const OptimizeOptions& options = {});
 
 // Writes the rows of one task; reads its version if `dataset` is another one. `options`: those of the plan. Nothing of

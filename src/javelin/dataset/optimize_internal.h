@@ -17,8 +17,7 @@ namespace javelin::internal {
 arrow::Result<OptimizeOptions> ResolveOptimizeOptions(const OptimizeOptions& options,
                                                       const std::map<std::string, std::string>& config);
 
-// NotSupported: the rows of these fragments cannot move, because an index refers to them by where they are, or may do
-// so.
+// NotSupported: the rows of these fragments cannot move, because an index covers them.
 arrow::Status CheckIndexesLetMove(const DatasetState& table, const std::vector<FragmentId>& fragments);
 
 }  // namespace javelin::internal

@@ -19,18 +19,8 @@ using table::OffsetSet;
 
 // ---- indexes ----
 
-// Indexes that, on a table with stable row ids, know of a row nothing but its id; so their rows may move. Others, as
-// zone maps, know fragments and offsets all the same.
-constexpr std::string_view kIndexesOfRowIds[] = {"BTreeIndexDetails",    "BitmapIndexDetails", "LabelListIndexDetails",
-                                                 "InvertedIndexDetails", "NGramIndexDetails",  "VectorIndexDetails"};
-
-bool HoldsRowIdsOnly(const table::IndexEntry& index) {
-  const std::string_view url = index.details_type_url;
-  const std::string_view name = url.substr(url.rfind('.') + 1);
-  return std::find(std::begin(kIndexesOfRowIds), std::end(kIndexesOfRowIds), name) != std::end(kIndexesOfRowIds);
-}
-
-arrow::Status CheckIndexLetsMove(const table::IndexEntry& index, const OffsetSet& fragments, bool stable_row_ids) {
+// Also indexes of stable row ids: of rows whose fragments are gone the released reader answers nothing.
+arrow::Status CheckIndexLetsMove(const table::IndexEntry& index, const OffsetSet& fragments) {
   const char* advice =
       "drop the index first, leave its fragments out (excluded_fragment_ids), or optimize with the released package";
   if (index.name == table::kFragmentReuseIndexName)
@@ -40,9 +30,9 @@ arrow::Status CheckIndexLetsMove(const table::IndexEntry& index, const OffsetSet
   if (!coverage)
     return NotSupported("index '{}' does not say which fragments it covers, so their rows cannot move; {}", index.name,
                         advice);
-  if (!coverage->Intersects(fragments) || (stable_row_ids && HoldsRowIdsOnly(index))) return arrow::Status::OK();
-  return NotSupported("index '{}' refers to rows of these fragments by where they are{}; {}", index.name,
-                      stable_row_ids ? ", or may do so" : "", advice);
+  if (!coverage->Intersects(fragments)) return arrow::Status::OK();
+  return NotSupported("index '{}' covers these fragments, and would not find their rows where they go; {}", index.name,
+                      advice);
 }
 
 // ---- fragments ----
@@ -188,7 +178,7 @@ arrow::Status CheckIndexesLetMove(const DatasetState& table, const std::vector<F
   const OffsetSet moved = OffsetSet::FromUnsorted(std::move(ids));
   for (const table::IndexEntry& index : table.manifest().indices) {
     if (index.name == table::kMemWalIndexName) continue;
-    ARROW_RETURN_NOT_OK(CheckIndexLetsMove(index, moved, table.has_stable_row_ids()));
+    ARROW_RETURN_NOT_OK(CheckIndexLetsMove(index, moved));
   }
   return arrow::Status::OK();
 }
