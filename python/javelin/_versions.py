@@ -36,7 +36,7 @@ def nanoseconds(name: str, value: Any) -> int:
 def _entry(version: int, nanoseconds: int, holds: Mapping[str, int]) -> Dict[str, Any]:
     return {
         "version": version,
-        "timestamp": datetime.fromtimestamp(nanoseconds // 1000 / 1e6),
+        "timestamp": datetime.fromtimestamp(nanoseconds // 10**9) + timedelta(microseconds=nanoseconds % 10**9 // 1000),
         "metadata": {name: str(number) for name, number in holds.items()},
     }
 

@@ -152,10 +152,6 @@ COVERED: Mapping[str, Tuple[str, ...]] = MappingProxyType(
         "optimize.RewriteResult.metrics": (),
         "optimize.RewriteResult.json": (),
         "optimize.RewriteResult.from_json": ("json",),
-        "optimize.CompactionMetrics.fragments_removed": (),
-        "optimize.CompactionMetrics.fragments_added": (),
-        "optimize.CompactionMetrics.files_removed": (),
-        "optimize.CompactionMetrics.files_added": (),
         "LanceDataset.initialize_mem_wal": (
             "maintained_indexes",
             "bucket_column",

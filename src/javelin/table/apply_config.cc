@@ -1,3 +1,5 @@
+#include "lanceproto/file.pb.h"
+
 #include "javelin/base/error.h"
 #include "javelin/table/apply_internal.h"
 #include "javelin/table/compaction_progress.h"
@@ -32,8 +34,9 @@ arrow::Status UpdateFields(const std::map<FieldId, MapUpdate>& updates, Manifest
     ARROW_RETURN_NOT_OK(CheckKeepsKeys(*field, update));
     field->metadata = update.ApplyTo(field->metadata);
   }
-  next.schema = file::Schema(std::move(fields), next.schema.metadata());
-  return arrow::Status::OK();
+  // Types of structs and lists hold the metadata of what is inside; they are made anew, as when the manifest is read.
+  const file::Schema changed(std::move(fields), next.schema.metadata());
+  return file::Schema::FromProto(changed.ToProto(), changed.metadata()).Value(&next.schema);
 }
 
 bool Clash(const BasePath& a, const BasePath& b) {
