@@ -179,7 +179,7 @@ def test_versions_by_time(uri, peer):
         {**ours, "timestamp": None} == {**theirs, "timestamp": None} and abs(ours["timestamp"] - theirs["timestamp"]) <= step)
     assert all(map(same_version, javelin.dataset(uri).versions(), peer.value("ds.versions()")))
     assert same_version(javelin.dataset(uri, 2).get_version(), peer.value("ds.checkout_version(2).get_version()"))
-    for time in [t + d for t in times for d in (-3 * step, 3 * step)]  # the peer cuts them to microseconds:
+    for time in [t + d for t in times for d in (-3 * step, 3 * step)]:  # the peer cuts them to microseconds
         try:
             found = peer.value("lance.dataset(uri, asof=time).version", time=time)
         except PeerError:
