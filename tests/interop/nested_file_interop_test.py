@@ -161,8 +161,10 @@ def test_nested_files_of_the_peer(tool, tmp_path, version):
         jobs.append({"arrow": save(table, tmp_path / f"{number}.arrow", chunk=max(1, table.num_rows * 2 // 3)), "out": str(path),
                      "version": version})
     answers = peer("write", jobs)
-    # The peer cannot write what pyarrow makes of a null around a dictionary without items: index 0.
-    written = {path: answer for path, answer in zip(tables, answers) if "Value at position 0 out of bounds" not in answer.get("error", "")}
+    # The peer cannot write what pyarrow makes of a null around a dictionary without items: index 0; and of packed structs inside
+    # lists in 2.0 not a page without any item.
+    cannot = ["Value at position 0 out of bounds", *(["`Option::unwrap()` on a `None` value"] if version == "2.0" else [])]
+    written = {path: answer for path, answer in zip(tables, answers) if not any(why in answer.get("error", "") for why in cannot)}
     assert len(written) > FILES // 2 and all(answer == {"ok": True} for answer in written.values()), written
     for path in written:
         check_we_read(tool, tmp_path, path, tables[path])
