@@ -5,6 +5,7 @@
 
 #include <arrow/scalar.h>
 
+#include "javelin/base/nearest_name.h"
 #include "javelin/query/sql_binder.h"
 #include "javelin/query/sql_coerce.h"
 #include "javelin/query/sql_functions_internal.h"

@@ -1,6 +1,7 @@
 // Names -> columns.
 #include <arrow/type.h>
 
+#include "javelin/base/nearest_name.h"
 #include "javelin/query/sql_binder.h"
 #include "javelin/query/sql_parser_internal.h"
 #include "javelin/query/sql_types.h"

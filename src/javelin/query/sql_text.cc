@@ -1,8 +1,6 @@
 #include "javelin/query/sql_text.h"
 
 #include <algorithm>
-#include <numeric>
-#include <vector>
 
 namespace javelin::query {
 namespace {
@@ -25,8 +23,6 @@ std::string_view Excerpt(std::string_view line, size_t begin, size_t* cut) {
   return line.substr(from, to - from);
 }
 
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 }  // namespace
 
 arrow::Status SqlErrorAt(ErrorKind kind, std::string_view text, SqlSpan span, const std::string& message) {
@@ -46,21 +42,6 @@ arrow::Status SqlErrorAt(ErrorKind kind, std::string_view text, SqlSpan span, co
                                   std::string(Characters(excerpt.substr(0, mark_begin)), ' '),
                                   std::string(std::max<size_t>(marks, 1), '^'));
   return MakeError(kind, std::move(shown), {{"line", std::to_string(line_number)}, {"column", std::to_string(column)}});
-}
-
-size_t NameDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (Lower(a[i - 1]) == Lower(b[j - 1]) ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
 }
 
 }  // namespace javelin::query
