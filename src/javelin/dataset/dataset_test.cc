@@ -17,11 +17,6 @@ using testing::IsEmpty;
 using testing::MatchesRegex;
 using testing::SizeIs;
 
-std::vector<TestRow> Both(std::vector<TestRow> a, const std::vector<TestRow>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 class Datasets : public testing::TestWithParam<StoreKind> {
  protected:
   DatasetWorld world_{GetParam()};

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,10 @@ BatchPtr ToBatch(const std::vector<TestRow>& rows);
 std::vector<TestRow> FromBatch(const arrow::RecordBatch& batch);
 // {first, "s<first>"}, {first + 1, ...}: every seventh string is null.
 std::vector<TestRow> MakeRows(int64_t first, int64_t count);
+// Those whose id is not among `ids`.
+std::vector<TestRow> Without(std::vector<TestRow> rows, const std::set<int64_t>& ids);
+// The rows of `a`, then those of `b`.
+std::vector<TestRow> Both(std::vector<TestRow> a, const std::vector<TestRow>& b);
 std::shared_ptr<arrow::RecordBatchReader> ReaderOf(arrow::RecordBatchVector batches);
 // All batches of a reader as one.
 arrow::Result<BatchPtr> ReadAll(arrow::RecordBatchReader& reader);

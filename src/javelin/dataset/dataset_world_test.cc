@@ -47,6 +47,16 @@ std::vector<TestRow> MakeRows(int64_t first, int64_t count) {
   return rows;
 }
 
+std::vector<TestRow> Without(std::vector<TestRow> rows, const std::set<int64_t>& ids) {
+  std::erase_if(rows, [&](const TestRow& row) { return ids.contains(row.id); });
+  return rows;
+}
+
+std::vector<TestRow> Both(std::vector<TestRow> a, const std::vector<TestRow>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 std::shared_ptr<arrow::RecordBatchReader> ReaderOf(arrow::RecordBatchVector batches) {
   auto schema = batches[0]->schema();
   return arrow::RecordBatchReader::Make(std::move(batches), schema).ValueOrDie();

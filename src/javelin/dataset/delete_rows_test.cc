@@ -12,11 +12,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-std::vector<TestRow> Without(std::vector<TestRow> rows, const std::set<int64_t>& ids) {
-  std::erase_if(rows, [&](const TestRow& row) { return ids.contains(row.id); });
-  return rows;
-}
-
 class Deletes : public testing::Test {
  protected:
   // Fragments of 10 rows each.

@@ -16,16 +16,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-std::vector<TestRow> Without(std::vector<TestRow> rows, const std::set<int64_t>& ids) {
-  std::erase_if(rows, [&](const TestRow& row) { return ids.contains(row.id); });
-  return rows;
-}
-
-std::vector<TestRow> Both(std::vector<TestRow> a, const std::vector<TestRow>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 using Counts = std::vector<uint64_t>;
 Counts CountsOf(const MergedRows& merged) {
   return {merged.num_inserted_rows, merged.num_updated_rows, merged.num_deleted_rows};

@@ -19,11 +19,6 @@ using Tasks = std::vector<std::vector<uint64_t>>;
 
 RowAddress At(uint64_t fragment, uint32_t offset) { return {FragmentId(fragment), offset}; }
 
-std::vector<TestRow> Both(std::vector<TestRow> a, const std::vector<TestRow>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 std::vector<RowAddress> Rows(uint64_t fragment, uint32_t first, uint32_t end) {
   std::vector<RowAddress> rows;
   for (uint32_t offset = first; offset < end; ++offset) rows.push_back(At(fragment, offset));

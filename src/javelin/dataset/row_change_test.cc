@@ -23,16 +23,6 @@ const table::Uuid kShard = table::Uuid::Random(1, 1);
 
 RowAddress At(uint64_t fragment, uint32_t offset) { return {FragmentId(fragment), offset}; }
 
-std::vector<TestRow> Without(std::vector<TestRow> rows, const std::set<int64_t>& ids) {
-  std::erase_if(rows, [&](const TestRow& row) { return ids.contains(row.id); });
-  return rows;
-}
-
-std::vector<TestRow> Both(std::vector<TestRow> a, const std::vector<TestRow>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 class RowChanges : public testing::TestWithParam<StoreKind> {
  protected:
   // Fragments of 10 rows each: row i lies in fragment i / 10 at offset i % 10.

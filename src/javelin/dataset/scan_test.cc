@@ -20,11 +20,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-std::vector<TestRow> Both(std::vector<TestRow> a, const std::vector<TestRow>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 std::vector<uint64_t> Numbers(const arrow::RecordBatch& batch, const std::string& column) {
   const auto array = std::static_pointer_cast<arrow::UInt64Array>(batch.GetColumnByName(column));
   return std::vector<uint64_t>(array->raw_values(), array->raw_values() + array->length());
@@ -341,11 +336,6 @@ TEST_F(Scans, AMissingOrForeignDataFileIsAnError) {
 }
 
 // ---- deleted rows ----
-
-std::vector<TestRow> Without(std::vector<TestRow> rows, const std::set<int64_t>& ids) {
-  std::erase_if(rows, [&](const TestRow& row) { return ids.contains(row.id); });
-  return rows;
-}
 
 TEST_F(Scans, DeletedRowsAreLeftOut) {
   ASSERT_OK(world_.Delete(FragmentId(0), {0, 1, 2, 5, 9}, DeletionFileType::kArrowArray).status());

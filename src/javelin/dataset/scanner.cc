@@ -1,6 +1,7 @@
 #include "javelin/dataset/scanner.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include <arrow/array.h>
@@ -20,65 +21,43 @@ namespace javelin {
 namespace internal {
 namespace {
 
-// The rows of another reader with the columns of the result.
-class MakesOutput final : public arrow::RecordBatchReader {
+// The batches of another reader, each made into one of the result.
+class MadeBatches final : public arrow::RecordBatchReader {
  public:
-  MakesOutput(std::shared_ptr<arrow::RecordBatchReader> rows, OutputColumns output, arrow::MemoryPool* pool)
-      : rows_(std::move(rows)), output_(std::move(output)), pool_(pool) {}
+  using Batch = std::shared_ptr<arrow::RecordBatch>;
+  using Make = std::function<arrow::Result<Batch>(const Batch&)>;
+  MadeBatches(std::shared_ptr<arrow::RecordBatchReader> rows, std::shared_ptr<arrow::Schema> schema, Make make)
+      : rows_(std::move(rows)), schema_(std::move(schema)), make_(std::move(make)) {}
 
-  std::shared_ptr<arrow::Schema> schema() const override { return output_.arrow_schema(); }
-  arrow::Status ReadNext(std::shared_ptr<arrow::RecordBatch>* out) override {
+  std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
+  arrow::Status ReadNext(Batch* out) override {
     *out = nullptr;
     ARROW_RETURN_NOT_OK(failed_);
-    std::shared_ptr<arrow::RecordBatch> rows;
+    Batch rows;
     ARROW_RETURN_NOT_OK(rows_->ReadNext(&rows));
     if (rows == nullptr) return arrow::Status::OK();
-    return failed_ = output_.Of(rows, pool_).Value(out);
+    return failed_ = make_(rows).Value(out);
   }
   arrow::Status Close() override { return rows_->Close(); }
 
  private:
   const std::shared_ptr<arrow::RecordBatchReader> rows_;
-  const OutputColumns output_;
-  arrow::MemoryPool* const pool_;
+  const std::shared_ptr<arrow::Schema> schema_;
+  const Make make_;
   arrow::Status failed_;
 };
 
-// The rows at the addresses that another reader gives.
-class TakesRows final : public arrow::RecordBatchReader {
- public:
-  TakesRows(std::shared_ptr<const DatasetState> table, std::shared_ptr<arrow::RecordBatchReader> addresses,
-            Projection projection, OutputColumns output)
-      : table_(std::move(table)),
-        addresses_(std::move(addresses)),
-        projection_(std::move(projection)),
-        output_(std::move(output)) {}
-
-  std::shared_ptr<arrow::Schema> schema() const override { return output_.arrow_schema(); }
-  arrow::Status ReadNext(std::shared_ptr<arrow::RecordBatch>* out) override {
-    *out = nullptr;
-    ARROW_RETURN_NOT_OK(failed_);
-    std::shared_ptr<arrow::RecordBatch> found;
-    ARROW_RETURN_NOT_OK(addresses_->ReadNext(&found));
-    if (found == nullptr) return arrow::Status::OK();
-    return failed_ = Take(static_cast<const arrow::UInt64Array&>(*found->column(0))).Value(out);
-  }
-  arrow::Status Close() override { return addresses_->Close(); }
-
- private:
-  arrow::Result<std::shared_ptr<arrow::RecordBatch>> Take(const arrow::UInt64Array& values) const {
+// Of the rows at the addresses in the first column.
+MadeBatches::Make TakingRows(std::shared_ptr<const DatasetState> table, Projection projection, OutputColumns output) {
+  return [table = std::move(table), projection = std::move(projection),
+          output = std::move(output)](const MadeBatches::Batch& found) -> arrow::Result<MadeBatches::Batch> {
+    const auto& values = static_cast<const arrow::UInt64Array&>(*found->column(0));
     std::vector<RowAddress> addresses;
     for (int64_t i = 0; i < values.length(); ++i) addresses.emplace_back(values.Value(i));
-    ARROW_ASSIGN_OR_RAISE(const auto rows, TakeRows(table_, addresses, projection_));
-    return output_.Of(rows, table_->session->resources().pool);
-  }
-
-  const std::shared_ptr<const DatasetState> table_;
-  const std::shared_ptr<arrow::RecordBatchReader> addresses_;
-  const Projection projection_;
-  const OutputColumns output_;
-  arrow::Status failed_;
-};
+    ARROW_ASSIGN_OR_RAISE(const auto rows, TakeRows(table, addresses, projection));
+    return output.Of(rows, table->session->resources().pool);
+  };
+}
 
 arrow::Status CheckKeys(const arrow::Schema& keys, const std::vector<Ordering>& order) {
   for (size_t i = 0; i < order.size(); ++i)
@@ -137,7 +116,10 @@ arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Scanner::ToReader() con
                                   .batch_rows = options.batch_rows,
                                   .batch_bytes = options.batch_bytes});
   if (is_just) return rows;
-  return std::make_shared<internal::MakesOutput>(std::move(rows), output, table->session->resources().pool);
+  arrow::MemoryPool* const pool = table->session->resources().pool;
+  return std::make_shared<internal::MadeBatches>(
+      std::move(rows), output.arrow_schema(),
+      [output = output, pool](const auto& batch) { return output.Of(batch, pool); });
 }
 
 // Where few rows are wanted, all others are only looked at by their keys.
@@ -158,7 +140,9 @@ arrow::Result<std::shared_ptr<arrow::RecordBatchReader>> Scanner::Sorted() const
   if (!late) return sorted;
   ARROW_ASSIGN_OR_RAISE(auto projection,
                         internal::Projection::OfPaths(plan_->table->manifest().schema, plan_->output.Paths()));
-  return std::make_shared<internal::TakesRows>(plan_->table, std::move(sorted), std::move(projection), plan_->output);
+  return std::make_shared<internal::MadeBatches>(
+      std::move(sorted), plan_->output.arrow_schema(),
+      internal::TakingRows(plan_->table, std::move(projection), plan_->output));
 }
 
 arrow::Result<uint64_t> Scanner::CountRows() const {

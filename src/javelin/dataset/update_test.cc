@@ -14,16 +14,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-std::vector<TestRow> Without(std::vector<TestRow> rows, const std::set<int64_t>& ids) {
-  std::erase_if(rows, [&](const TestRow& row) { return ids.contains(row.id); });
-  return rows;
-}
-
-std::vector<TestRow> Both(std::vector<TestRow> a, const std::vector<TestRow>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 std::vector<uint64_t> Numbers(const Dataset& dataset, const std::string& column) {
   const auto reader = dataset.Scan({.columns = {{column}}}).ValueOrDie();
   const auto batch = ReadAll(*reader).ValueOrDie();

@@ -139,7 +139,7 @@ bool IsPacked(const arrow::Field& field) {
   if (field.type()->id() != Type::STRUCT || field.metadata() == nullptr) return false;
   std::map<std::string, std::string> metadata;
   for (const auto& [key, value] : field.metadata()->sorted_pairs()) metadata.emplace(key, value);
-  return IsTruthy(metadata, kPackedMetadata) || IsTruthy(metadata, kOldPackedMetadata);
+  return AsksForPacking(metadata);
 }
 
 template <typename Offset>

@@ -60,16 +60,12 @@ Node FindNode(const ArrayData& field, const LeafPath& path) {
   return node;
 }
 
-bool IsPacked(const Field& field) {
-  return IsTruthy(field.metadata, kPackedMetadata) || IsTruthy(field.metadata, kOldPackedMetadata);
-}
-
 arrow::Status AppendColumns(const Field& field, LeafPath path, std::vector<PhysicalColumn>& columns) {
   const std::string& type = field.logical_type;
   const bool is_large = type.starts_with("large_list");
   const bool is_list = type.starts_with("list") || is_large;
   const bool is_blob = IsBlobDescription(field);
-  const bool is_packed = is_blob || (type == "struct" && !field.children.empty() && IsPacked(field));
+  const bool is_packed = is_blob || (type == "struct" && !field.children.empty() && AsksForPacking(field.metadata));
   const bool is_struct = type == "struct" && !is_packed;
   if ((!is_blob && (BlobKindOf(field) != BlobKind::kNone || type == "blob")) ||
       (!is_packed && !is_list && !is_struct && !field.children.empty())) {
@@ -77,7 +73,7 @@ arrow::Status AppendColumns(const Field& field, LeafPath path, std::vector<Physi
                                   field.type->ToString()),
                      "column", path.name);
   }
-  if (type == "struct" && field.children.empty() && IsPacked(field))
+  if (type == "struct" && field.children.empty() && AsksForPacking(field.metadata))
     return WithField(NotSupported("column '{}' is a packed struct without fields, which cannot be written", path.name),
                      "column", path.name);
   path.layers.insert(path.layers.begin(), {.is_list = is_list, .offset_bits = is_large ? 64u : is_list ? 32u : 0u});

@@ -52,6 +52,10 @@ arrow::Result<Footer> ParseFooter(Bytes tail, uint64_t file_size) {
   return footer;
 }
 
+arrow::Result<MemoryReservation> Reserve(const Resources& resources, uint64_t bytes) {
+  return MemoryReservation::Make(*resources.memory, static_cast<int64_t>(bytes), "file metadata");
+}
+
 // The end of the file, as far forward as it has been read.
 class Window {
  public:
@@ -69,8 +73,8 @@ class Window {
   arrow::Status ExtendTo(uint64_t start) {
     if (start >= start_) return arrow::Status::OK();
     const ByteRange missing{start, start_ - start};
-    ARROW_ASSIGN_OR_RAISE(MemoryReservation joined, Reserve(file_size_ - start));
-    ARROW_ASSIGN_OR_RAISE(const MemoryReservation read, Reserve(missing.length));
+    ARROW_ASSIGN_OR_RAISE(MemoryReservation joined, Reserve(resources_, file_size_ - start));
+    ARROW_ASSIGN_OR_RAISE(const MemoryReservation read, Reserve(resources_, missing.length));
     ARROW_ASSIGN_OR_RAISE(std::vector<BufferPtr> front, store_.GetRanges(key_, std::span(&missing, 1)));
     if (front.size() != 1 || front[0]->size() != static_cast<int64_t>(missing.length))
       return Internal("the store answered other ranges than asked");
@@ -88,10 +92,6 @@ class Window {
   }
 
  private:
-  arrow::Result<MemoryReservation> Reserve(uint64_t bytes) {
-    return MemoryReservation::Make(*resources_.memory, static_cast<int64_t>(bytes), "file metadata");
-  }
-
   const Resources& resources_;
   ObjectStore& store_;
   const std::string& key_;
@@ -120,8 +120,7 @@ std::vector<ByteRange> ParseTable(Bytes table) {
 constexpr uint64_t kParsedBytesPerByte = 128;
 
 arrow::Result<MemoryReservation> ReserveParsed(const Resources& resources, Bytes message) {
-  return MemoryReservation::Make(*resources.memory, static_cast<int64_t>(message.size() * kParsedBytesPerByte),
-                                 "file metadata");
+  return Reserve(resources, message.size() * kParsedBytesPerByte);
 }
 
 template <typename Message>
@@ -196,10 +195,10 @@ class ColumnReader {
 
   arrow::Result<ColumnMetadata> Read(Bytes bytes) {
     // Two bytes can be a page.
-    ARROW_ASSIGN_OR_RAISE(const MemoryReservation split_memory, Reserve(bytes.size() / 2 * sizeof(Bytes)));
+    ARROW_ASSIGN_OR_RAISE(const MemoryReservation split_memory, Reserve(resources_, bytes.size() / 2 * sizeof(Bytes)));
     ARROW_ASSIGN_OR_RAISE(const ColumnParts parts, SplitColumn(bytes));
     ARROW_ASSIGN_OR_RAISE(const MemoryReservation memory,
-                          Reserve(parts.pages.size() * sizeof(PageMetadata) + bytes.size()));
+                          Reserve(resources_, parts.pages.size() * sizeof(PageMetadata) + bytes.size()));
     ColumnMetadata column;
     ARROW_RETURN_NOT_OK(ReadColumnEncoding(parts.encoding, column));
     column.pages.reserve(parts.pages.size());
@@ -215,10 +214,6 @@ class ColumnReader {
   }
 
  private:
-  arrow::Result<MemoryReservation> Reserve(uint64_t bytes) {
-    return MemoryReservation::Make(*resources_.memory, static_cast<int64_t>(bytes), "file metadata");
-  }
-
   arrow::Status ReadColumnEncoding(Bytes bytes, ColumnMetadata& column) {
     // Only 2.0 files may go without.
     if (bytes.data() == nullptr && version_ == FileVersion{2, 0}) return arrow::Status::OK();
@@ -387,8 +382,7 @@ arrow::Result<Container> OpenContainer(const Resources& resources, ObjectStore& 
 bool IsLeafColumn(const Field& field) {
   if (field.children.empty()) return true;
   if (BlobKindOf(field) != BlobKind::kNone) return true;
-  return field.logical_type == "struct" &&
-         (IsTruthy(field.metadata, kPackedMetadata) || IsTruthy(field.metadata, kOldPackedMetadata));
+  return field.logical_type == "struct" && AsksForPacking(field.metadata);
 }
 
 std::vector<FieldId> PhysicalColumns(const Schema& schema, FileVersion version) {

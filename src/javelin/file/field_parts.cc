@@ -9,8 +9,7 @@ namespace javelin::file {
 namespace {
 
 bool HasParts(const Field& field) {
-  return field.logical_type == "struct" && !field.children.empty() && !IsTruthy(field.metadata, kPackedMetadata) &&
-         !IsTruthy(field.metadata, kOldPackedMetadata);
+  return field.logical_type == "struct" && !field.children.empty() && !AsksForPacking(field.metadata);
 }
 
 }  // namespace

@@ -160,8 +160,7 @@ arrow::Result<LeafKind> KindOfLeaf(const Field& field) {
   if (field.type->id() == Type::DICTIONARY) return LeafKind::kDictionary;
   if (field.type->id() != Type::STRUCT) return LeafKind::kValues;
   if (!field.children.empty()) return LeafKind::kPackedStruct;
-  if (IsTruthy(field.metadata, kPackedMetadata) || IsTruthy(field.metadata, kOldPackedMetadata))
-    return NotSupported("packed structs without fields cannot be written");
+  if (AsksForPacking(field.metadata)) return NotSupported("packed structs without fields cannot be written");
   return LeafKind::kEmptyStruct;
 }
 

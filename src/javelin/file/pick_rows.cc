@@ -7,6 +7,7 @@
 #include <arrow/compute/api.h>
 
 #include "javelin/base/error.h"
+#include "javelin/file/dictionary_type_internal.h"
 
 namespace javelin::file {
 
@@ -56,9 +57,7 @@ bool ShareNarrow(const arrow::ArrayData& left, const arrow::ArrayData& right) {
 }  // namespace
 
 bool HasNarrowIndices(const arrow::DataType& type) {
-  if (type.id() != arrow::Type::DICTIONARY) return false;
-  const auto& dictionary = static_cast<const arrow::DictionaryType&>(type);
-  return static_cast<const arrow::FixedWidthType&>(*dictionary.index_type()).bit_width() <= 16;
+  return type.id() == arrow::Type::DICTIONARY && IndexBytes(static_cast<const arrow::DictionaryType&>(type)) <= 2;
 }
 
 bool ShareNarrowDictionaries(const arrow::RecordBatch& left, const arrow::RecordBatch& right) {

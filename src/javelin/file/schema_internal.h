@@ -21,6 +21,10 @@ inline constexpr std::string_view kOldPackedMetadata = "packed";
 
 // "true", "1", "yes" or "on", in any case.
 bool IsTruthy(const std::map<std::string, std::string>& metadata, std::string_view key);
+// Whether it asks, of a struct, for one column of all its fields.
+inline bool AsksForPacking(const std::map<std::string, std::string>& metadata) {
+  return IsTruthy(metadata, kPackedMetadata) || IsTruthy(metadata, kOldPackedMetadata);
+}
 
 // The Arrow type of a field with child fields. Corruption if the number or kind of children does not fit.
 arrow::Result<std::shared_ptr<arrow::DataType>> AssembleType(
